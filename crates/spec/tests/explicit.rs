@@ -10,7 +10,7 @@ use shallows_core::Simulation;
 use shallows_core::events::random::Stream;
 use shallows_core::events::{Event, EventQueue};
 use shallows_core::net::port::{Controlled, Port, Scheduled, Service};
-use shallows_core::net::{Commons, Connection, Network};
+use shallows_core::net::{Connection, Directory, Network};
 use shallows_core::packet::{Extension, Flags, NONE, Packet};
 use shallows_core::port_control::rcp::Header;
 use shallows_core::port_control::{AnyPortControl, Feedback, PortControl, PortView};
@@ -226,7 +226,7 @@ fn arrivals_departures_and_returns_are_shown() {
         port
     };
     let mut net = Network::new(vec![port(0), port(1)], EventQueue::new(1));
-    let commons = Commons::alone(vec![Connection::default()], 2);
+    let directory = Directory::alone(vec![Connection::default()], 2);
     for (port, flags) in [(0, Flags::default()), (0, Flags::REVERSE), (1, Flags::REVERSE)] {
         let feedback = Feedback::Rcp(Header { rate: 1e9, rtt: Span::ZERO });
         let extension = net.extensions.put(&Extension { feedback, ..Extension::default() });
@@ -234,14 +234,14 @@ fn arrivals_departures_and_returns_are_shown() {
         net.inject(
             port,
             &Packet { at, seq: 0, stamp, waited: 0, flow: 0, label: 0, extension, size: 100, flags },
-            &commons,
+            &directory,
         );
         while let Some((at, event)) = net.events.pop() {
             net.now = at;
             match event {
-                Event::Port(port) => net.depart(port, &commons),
+                Event::Port(port) => net.depart(port, &directory),
                 Event::Wire(port) => {
-                    let packet = net.land(port, &commons).expect("one hop");
+                    let packet = net.land(port, &directory).expect("one hop");
                     assert!(packet.extension != NONE && net.extensions.take(packet.extension).is_some());
                 }
                 _ => {}

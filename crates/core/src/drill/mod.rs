@@ -13,7 +13,7 @@ use crate::cc::FlowInfo;
 use crate::events::random::Stream;
 use crate::events::{Event, EventQueue, Source};
 use crate::net::port::{Port, Service};
-use crate::net::{Commons, Connection, Net, Network};
+use crate::net::{Connection, Directory, Net, Network};
 use crate::packet::{Extension, Flags, NONE, Packet};
 use crate::queue::{Built, Place, Queue};
 use crate::transport::{Config, Receiver, Sender, State, Transport};
@@ -41,7 +41,7 @@ pub struct Host {
     sender: Sender,
     receiver: Receiver,
     network: Network,
-    commons: Commons,
+    directory: Directory,
     timers: [Source; 2],
     /// The peer opens the connection.
     passive: bool,
@@ -65,14 +65,14 @@ impl Host {
         let mut network = Network::new(vec![port], EventQueue::new(1));
         let timers =
             [Event::Sender(SENDER), Event::Receiver(RECEIVER)].map(|event| network.events.add(event));
-        let commons = Commons::alone(vec![Connection::default()], 1);
+        let directory = Directory::alone(vec![Connection::default()], 1);
         let info = FlowInfo { class: "script", ..FlowInfo::default() };
         Host {
             sender: Sender::new(0, 0, &info, &config, Time::ZERO),
             receiver: Receiver::new(0, 0, &config),
             config,
             network,
-            commons,
+            directory,
             timers,
             passive,
             sent: VecDeque::new(),
@@ -152,7 +152,7 @@ impl Host {
         self.network.now = at;
         match event {
             Event::Wire(port) => {
-                if let Some(packet) = self.network.land(port, &self.commons) {
+                if let Some(packet) = self.network.land(port, &self.directory) {
                     self.on_left(&packet);
                 }
             }
@@ -174,7 +174,7 @@ impl Host {
 
     /// Lets the two ends act; what they send leaves.
     fn act<T>(&mut self, act: impl FnOnce(Ends<'_>, &mut Net) -> T) -> T {
-        let mut net = Net { network: &mut self.network, commons: &self.commons };
+        let mut net = Net { network: &mut self.network, directory: &self.directory };
         let done = act((&mut self.sender, &mut self.receiver, &self.config), &mut net);
         self.arm();
         while self.network.totals.delivered < self.network.totals.sent && self.step(Time::MAX) {}

@@ -129,7 +129,7 @@ impl Simulation {
 
     fn look(&self, most_flows: Option<u32>, ports: &mut Vec<PortNow>, flows: &mut Vec<FlowNow>) {
         ports.extend(self.ports().enumerate().map(|(number, port)| self.port_now(number, port)));
-        for (id, connection) in (0..).zip(&self.commons.connections) {
+        for (id, connection) in (0..).zip(&self.directory.connections) {
             if most_flows.is_some_and(|most| connection.serial >= most) || !self.roster.stands(id) {
                 continue;
             }
@@ -167,7 +167,7 @@ impl Simulation {
         let rows: Vec<PacketNow> = all
             .take(most)
             .map(|(port, packet)| {
-                let serial = self.commons.connections[packet.flow as usize].serial;
+                let serial = self.directory.connections[packet.flow as usize].serial;
                 PacketNow { port, serial, packet }
             })
             .collect();

@@ -59,6 +59,7 @@ pub const PROFILES: &[Profile] = &[
                 "opening": "established", "initial_window": "2pkt", "cwnd_max": "1256pkt", "receive_window": "1256pkt", "growth": "acks", "slow_start_limit": 1.0,
                 "validate_cwnd": false, "idle_restart": false, "min_rto": "200ms", "clock_grain": "10ms", "nagle": true,
                 "ece_growth": "first", "limited_transmit": false, "pipe": "sack1", "initial_rto": "3s", "small_queues": "none",
+                "lost_syns": "none",
             })
         },
     },
