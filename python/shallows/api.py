@@ -10,11 +10,10 @@ All five take the same options, those of `Options`.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from shallows.backends.base import Backend
 from shallows.document.load import load
@@ -61,23 +60,6 @@ class Options(TypedDict, total=False):
     """
 
 
-Entry = TypeVar("Entry", bound=Callable[..., Any])
-
-
-def _with_options(entry: Entry) -> Entry:
-    """Shows each shared option in the signature, for `help` and notebooks."""
-    own = [p for p in inspect.signature(entry).parameters.values() if p.name != "options"]
-    defaults = {p.name: p.default for p in inspect.signature(Runner.of).parameters.values()}
-    shared = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=kind.__forward_arg__
-        )
-        for name, kind in Options.__annotations__.items()
-    ]
-    vars(entry)["__signature__"] = inspect.Signature([*own, *shared])
-    return entry
-
-
 def _runner(options: Options) -> tuple[Runner, Wanted]:
     """The runner by the options, and the wish for progress. TypeError names an unknown option."""
     given: dict[str, Any] = {"progress": None, **options}
@@ -85,7 +67,6 @@ def _runner(options: Options) -> tuple[Runner, Wanted]:
     return Runner.of(**given), progress
 
 
-@_with_options
 def run(
     experiment: Any,
     *,
@@ -96,7 +77,7 @@ def run(
     """Runs one experiment (a file, a table or an `Experiment`), or finds it in the store.
 
     `settings` (`path=value`) override it; `algorithms` are classes and topology functions written in Python
-    that it may name. The other options are those of `shallows.api`. Ctrl-C stops the run and stores nothing.
+    that it may name. The other options are those of `Options`. Ctrl-C stops the run and stores nothing.
     Raises SpecError with all faults before anything runs, RunError, StoreError, and what an algorithm raises.
     """
     runner, progress = _runner(options)
@@ -105,7 +86,6 @@ def run(
         return runner.one(point, report)
 
 
-@_with_options
 def sweep(
     experiment: Any,
     *,
@@ -123,7 +103,6 @@ def sweep(
         return Sweep(runner.run(points, metrics=True, progress=report))
 
 
-@_with_options
 def compare(
     *experiments: Any,
     settings: Iterable[str] = (),
@@ -162,7 +141,6 @@ def compare(
         return whole(what, runner, report)
 
 
-@_with_options
 def tune(
     experiment: Any,
     *,
@@ -183,7 +161,6 @@ def tune(
         return whole(what, runner, report)
 
 
-@_with_options
 def reproduce(
     target: str | None = None,
     *,

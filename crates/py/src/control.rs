@@ -6,7 +6,7 @@ use crate::values::{Settings, instance, moment};
 use pyo3::intern;
 use pyo3::prelude::*;
 use shallows_core::cc::{
-    Ack as Heard, Congestion, CongestionControl, Cx, FlowInfo, MakeControl, WindowRules,
+    Ack as CoreAck, Congestion, CongestionControl, Cx, FlowInfo, MakeControl, WindowRules,
 };
 use shallows_units::{Bytes, Rate, Time};
 use std::sync::Arc;
@@ -21,6 +21,7 @@ struct Methods {
     on_round: bool,
     on_timeout: bool,
     on_idle: bool,
+    on_lost_syn: bool,
 }
 
 /// Makes the controls of one algorithm.
@@ -52,6 +53,7 @@ impl Maker {
             on_round: own("on_round")?,
             on_timeout: own("on_timeout")?,
             on_idle: own("on_idle")?,
+            on_lost_syn: own("on_lost_syn")?,
         };
         let name = class.bind(py).getattr("__qualname__")?.extract()?;
         Ok(Maker { class, name, settings, seed, methods, serial: AtomicU32::new(0), shared })
@@ -94,6 +96,7 @@ impl MakeControl for Maker {
                     on_round: bound(self.methods.on_round, "on_round")?,
                     on_timeout: bound(self.methods.on_timeout, "on_timeout")?,
                     on_idle: bound(self.methods.on_idle, "on_idle")?,
+                    on_lost_syn: bound(self.methods.on_lost_syn, "on_lost_syn")?,
                     on_congestion: object.getattr("on_congestion")?.unbind(),
                     object: object.unbind(),
                 })
@@ -134,6 +137,7 @@ struct Live {
     on_round: Option<Py<PyAny>>,
     on_timeout: Option<Py<PyAny>>,
     on_idle: Option<Py<PyAny>>,
+    on_lost_syn: Option<Py<PyAny>>,
     on_congestion: Py<PyAny>,
 }
 
@@ -248,19 +252,19 @@ impl Control {
 }
 
 impl CongestionControl for Control {
-    fn on_ack(&mut self, heard: &Heard, cx: &Cx<'_>) {
+    fn on_ack(&mut self, core: &CoreAck, cx: &Cx<'_>) {
         let ack = Ack {
             now: cx.now.as_secs_f64(),
-            acked: heard.acked,
-            delivered: heard.delivered,
-            marked: if heard.ece { heard.acked } else { 0 },
-            ece: heard.ece,
-            round_ended: heard.round_ended,
-            may_grow: heard.may_grow,
-            rtt: heard.rtt.map(|rtt| rtt.as_secs_f64()),
-            srtt: heard.srtt.as_secs_f64(),
-            flight: heard.flight,
-            sent: heard.sent,
+            acked: core.acked,
+            delivered: core.delivered,
+            marked: if core.ece { core.acked } else { 0 },
+            ece: core.ece,
+            round_ended: core.round_ended,
+            may_grow: core.may_grow,
+            rtt: core.rtt.map(|rtt| rtt.as_secs_f64()),
+            srtt: core.srtt.as_secs_f64(),
+            flight: core.flight,
+            sent: core.sent,
         };
         let round = &mut self.round;
         *round = Ack {
@@ -278,7 +282,7 @@ impl CongestionControl for Control {
         if by_ack {
             self.call("on_ack", |live| live.on_ack.as_ref(), None, ack, cx);
         }
-        if heard.round_ended {
+        if core.round_ended {
             let round = std::mem::take(&mut self.round);
             if by_round {
                 self.call("on_round", |live| live.on_round.as_ref(), None, round, cx);
@@ -315,6 +319,11 @@ impl CongestionControl for Control {
     fn on_idle(&mut self, cx: &Cx<'_>) {
         let ack = Ack { now: cx.now.as_secs_f64(), ..self.last.clone() };
         self.call("on_idle", |live| live.on_idle.as_ref(), None, ack, cx);
+    }
+
+    fn on_lost_syn(&mut self, cx: &Cx<'_>) {
+        let ack = Ack { now: cx.now.as_secs_f64(), ..self.last.clone() };
+        self.call("on_lost_syn", |live| live.on_lost_syn.as_ref(), None, ack, cx);
     }
 
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {

@@ -192,19 +192,19 @@ impl Load {
         }
     }
 
-    fn told(&mut self, done: &MessageDone, cx: &mut WorkCx<'_>) -> PyResult<()> {
+    fn report(&mut self, done: &MessageDone, cx: &mut WorkCx<'_>) -> PyResult<()> {
         let now = cx.now();
         Python::attach(|py| {
             let Some(on_done) = &self.on_done else { return Ok(()) };
             let flow = &self.sent[done.tag as usize];
-            let told = FlowDone {
+            let flow = FlowDone {
                 src: flow.src.clone(),
                 dst: flow.dst.clone(),
                 bytes: flow.bytes,
                 start: done.started.as_secs_f64(),
                 now: now.as_secs_f64(),
             };
-            let more = on_done.bind(py).call1((told,))?;
+            let more = on_done.bind(py).call1((flow,))?;
             if more.is_none() {
                 return Ok(());
             }
@@ -245,7 +245,7 @@ impl Workload for Load {
         if self.shared.has_failed() || self.on_done.is_none() {
             return None;
         }
-        let result = self.told(done, cx);
+        let result = self.report(done, cx);
         self.settle(result, "on_flow_done", cx.now())
     }
 }

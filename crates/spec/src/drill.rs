@@ -18,6 +18,6 @@ pub fn drill(document: &str, passive: bool) -> Result<Host, Vec<Fault>> {
     }
     match transport {
         Some(transport) if faults.0.is_empty() => Ok(Host::new(&transport, passive)),
-        _ => Err(faults.told()),
+        _ => Err(faults.into_list()),
     }
 }

@@ -34,7 +34,7 @@ const MAX_DOCUMENT: usize = 256 << 20;
 /// without building parts that grow with it.
 pub fn check(document: &str) -> String {
     let checked = parse(document).and_then(|experiment| {
-        let estimate = experiment.check().map_err(Faults::told)?;
+        let estimate = experiment.check().map_err(Faults::into_list)?;
         Ok((experiment, estimate))
     });
     let answer = match checked {
@@ -73,9 +73,9 @@ pub fn load_with(
         }
     }
     if !faults.0.is_empty() {
-        return Err(faults.told());
+        return Err(faults.into_list());
     }
-    experiment.build_within(memory).map_err(Faults::told)
+    experiment.build_within(memory).map_err(Faults::into_list)
 }
 
 /// For documents that declare nothing.
@@ -153,7 +153,7 @@ pub fn parse(document: &str) -> Result<Experiment, Vec<Fault>> {
                 more.retain(|fault| !faults.0.iter().any(|cause| cause.may_explain(fault)));
                 faults.0.append(&mut more);
             }
-            Err(faults.told())
+            Err(faults.into_list())
         }
     }
 }

@@ -413,10 +413,10 @@ fn load_transport(
             let own_part = |fault: &Fault| fault.path.strip_prefix(&path).map(str::to_owned);
             let before = faults.0.len();
             for fault in found.0 {
-                let told = |f: &Fault| {
+                let known = |f: &Fault| {
                     f.path.strip_prefix("transport") == own_part(&fault).as_deref() && f.rule == fault.rule
                 };
-                if !faults.0[..before].iter().any(told) {
+                if !faults.0[..before].iter().any(known) {
                     faults.0.push(fault);
                 }
             }

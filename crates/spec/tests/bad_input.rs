@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 /// All faults of a document as printed, one a line.
-fn told(document: &str) -> Vec<String> {
+fn faults_of(document: &str) -> Vec<String> {
     let answer: Value = serde_json::from_str(&shallows_spec::check(document)).expect("JSON");
     let faults = answer["faults"].as_array().expect("a list");
     assert_eq!(faults.is_empty(), !answer["experiment"].is_null(), "an experiment or faults, not both");
@@ -31,7 +31,7 @@ fn row(changes: &[(&str, Value)]) -> String {
     format!(
         "{}\n    {}\n",
         made.join("; ").replace(" = null", " left out"),
-        told(&with(changes).to_string()).join("\n    ")
+        faults_of(&with(changes).to_string()).join("\n    ")
     )
 }
 
@@ -41,7 +41,7 @@ fn what_another_backend_runs_is_no_fault_of_the_document() {
     let own = json!({"kind": "bulk", "from": "s0", "to": "r0", "transport": {"cc": "dctcp"}});
     let kernel = json!({"kind": "kernel", "name": "bbr"});
     let document = with(&[("transport.cc", kernel), ("traffic.own", own)]).to_string();
-    assert_eq!(told(&document), [""; 0]);
+    assert_eq!(faults_of(&document), [""; 0]);
     let Err(faults) = shallows_spec::load(&document) else { panic!("the simulator runs it") };
     let [fault] = &faults[..] else { panic!("{faults:?}") };
     assert_eq!(fault.path, "traffic.long.transport.cc");
@@ -280,7 +280,7 @@ fn wrong_documents_are_told_what_is_wrong() {
             ("probe", json!({"ports": "a->b"})),
         ],
     ];
-    assert_eq!(told(&good().to_string()), [""; 0]);
+    assert_eq!(faults_of(&good().to_string()), [""; 0]);
     let begin = Instant::now();
     let table: String = rows.iter().map(|changes| row(changes)).collect();
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
@@ -296,12 +296,13 @@ fn text_that_is_no_document_is_refused() {
         ("{\"duration\": NaN}", "document: must be JSON: expected value at line 1 column 14"),
         ("{\"a\": 1e999}", "document: must be JSON: number out of range at line 1 column 11"),
     ] {
-        assert_eq!(told(document), [fault]);
+        assert_eq!(faults_of(document), [fault]);
     }
-    assert_eq!(told(&" ".repeat((256 << 20) + 1)), ["document: must be at most 256 MiB"]);
+    assert_eq!(faults_of(&" ".repeat((256 << 20) + 1)), ["document: must be at most 256 MiB"]);
     let deep = "[".repeat(100_000);
     assert!(
-        told(&format!("{{\"topology\": {deep}"))[0].starts_with("document: must be JSON: recursion limit")
+        faults_of(&format!("{{\"topology\": {deep}"))[0]
+            .starts_with("document: must be JSON: recursion limit")
     );
 }
 
@@ -321,7 +322,7 @@ fn all_faults_come_at_once() {
         ("traffic.web", json!({"kind": "poisson", "from": "s*", "to": "r0", "sizes": {"kind": "fixed"}})),
         ("probe", json!({"classes": "short", "queue_trace": 5})),
     ]);
-    let faults = told(&document.to_string());
+    let faults = faults_of(&document.to_string());
     let paths: Vec<&str> = faults.iter().map(|fault| fault.split(": ").next().expect("a path")).collect();
     assert_eq!(
         paths,

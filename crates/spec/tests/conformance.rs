@@ -72,9 +72,9 @@ fn read<T>(section: &str, map: &Map<String, Value>, read: impl Fn(&mut Table<'_>
 
 // ---- congestion controls ----
 
-/// The facts that a transport may tell an algorithm.
+/// The calls of a transport to an algorithm.
 #[derive(Debug, Clone, Copy)]
-enum Told {
+enum Call {
     Ack { acked: u64, ece: bool, round_ended: bool, may_grow: bool, rtt_us: u64 },
     Congestion(Congestion),
     Message { bytes: u64, deadline_us: Option<u64> },
@@ -86,31 +86,34 @@ fn simulated() -> impl Iterator<Item = Component> {
     Algorithm::list().into_iter().filter(|component| component.backend.is_none())
 }
 
-fn told() -> impl Strategy<Value = Told> {
+fn call() -> impl Strategy<Value = Call> {
     use Congestion::{Ecn, Loss, LossAfterEcn, Timeout};
     prop_oneof![
         8 => (1u64..200_000, any::<bool>(), any::<bool>(), any::<bool>(), 1u64..10_000).prop_map(
-            |(acked, ece, round_ended, may_grow, rtt_us)| Told::Ack { acked, ece, round_ended, may_grow, rtt_us }
+            |(acked, ece, round_ended, may_grow, rtt_us)| Call::Ack { acked, ece, round_ended, may_grow, rtt_us }
         ),
-        2 => prop::sample::select(vec![Loss, LossAfterEcn, Ecn, Timeout]).prop_map(Told::Congestion),
+        2 => prop::sample::select(vec![Loss, LossAfterEcn, Ecn, Timeout]).prop_map(Call::Congestion),
         1 => (1u64..10_000_000, prop::option::of(0u64..100_000))
-            .prop_map(|(bytes, deadline_us)| Told::Message { bytes, deadline_us }),
-        1 => Just(Told::Idle),
+            .prop_map(|(bytes, deadline_us)| Call::Message { bytes, deadline_us }),
+        1 => Just(Call::Idle),
     ]
 }
 
-/// The windows after each thing told.
-fn windows(algorithm: &Algorithm, rules: &WindowRules, all: &[Told]) -> Vec<u64> {
+/// The windows after each call.
+fn windows(algorithm: &Algorithm, rules: &WindowRules, lost_syn: bool, all: &[Call]) -> Vec<u64> {
     let mut now = Time::ZERO;
     let flow = FlowInfo { class: "long", bytes: Some(1_000_000), ..FlowInfo::default() };
     let mut cc: AnyCc = algorithm.start(&flow, &Cx { now, rules });
+    if lost_syn {
+        cc.on_lost_syn(&Cx { now, rules });
+    }
     let (mut sent, mut written, mut windows) = (0, 0, vec![cc.cwnd().as_u64()]);
-    for told in all {
+    for call in all {
         now += Span::us(10);
         let cx = Cx { now, rules };
         let flight = cc.cwnd().as_u64();
-        match *told {
-            Told::Ack { acked, ece, round_ended, may_grow, rtt_us } => {
+        match *call {
+            Call::Ack { acked, ece, round_ended, may_grow, rtt_us } => {
                 sent += acked;
                 let rtt = Span::us(rtt_us);
                 let marked = if ece { acked } else { 0 };
@@ -129,19 +132,19 @@ fn windows(algorithm: &Algorithm, rules: &WindowRules, all: &[Told]) -> Vec<u64>
                 };
                 cc.on_ack(&ack, &cx);
             }
-            Told::Congestion(why) => {
+            Call::Congestion(why) => {
                 cc.on_congestion(why, flight, &cx);
                 assert!(cc.cwnd().as_u64() <= flight.max(2 * rules.mss), "{why:?} opened the window");
             }
-            Told::Message { bytes, deadline_us } => {
+            Call::Message { bytes, deadline_us } => {
                 written += bytes;
                 let due = deadline_us.map(|us| now + Span::us(us));
                 cc.on_message(&MessageInfo { end: written, due }, &cx);
             }
-            Told::Idle => cc.on_idle(&cx),
+            Call::Idle => cc.on_idle(&cx),
         }
         let cwnd = cc.cwnd().as_u64();
-        assert!(cwnd >= rules.mss, "{}: a window of {cwnd} bytes after {told:?}", algorithm.kind());
+        assert!(cwnd >= rules.mss, "{}: a window of {cwnd} bytes after {call:?}", algorithm.kind());
         assert!(
             cwnd as f64 <= rules.cwnd_max && cwnd < 1 << 50,
             "{}: a window of {cwnd} bytes",
@@ -161,7 +164,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_control_keeps_a_window(all in prop::collection::vec(told(), 0..200), bounded in any::<bool>()) {
+    fn every_control_keeps_a_window(all in prop::collection::vec(call(), 0..200), bounded in any::<bool>(), lost_syn in any::<bool>()) {
         let bound = if bounded { "100pkt" } else { "none" };
         let settings = json!({"cwnd_max": bound, "cwnd_floor": "1pkt"});
         for component in simulated() {
@@ -169,8 +172,8 @@ proptest! {
             let settings =
                 TransportSettings::read(&mut Table::new("", settings.as_object().unwrap(), &mut Faults::default()));
             let rules = Config::new(&Transport { profile: "rfc", settings, cc: algorithm.clone(), other: shallows_core::transport::profiles::Other::None }).rules;
-            let first = windows(&algorithm, &rules, &all);
-            prop_assert_eq!(first, windows(&algorithm, &rules, &all), "{}", component.name);
+            let first = windows(&algorithm, &rules, lost_syn, &all);
+            prop_assert_eq!(first, windows(&algorithm, &rules, lost_syn, &all), "{}", component.name);
         }
     }
 }

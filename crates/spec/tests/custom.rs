@@ -135,6 +135,9 @@ impl CongestionControl for Behind {
     fn on_idle(&mut self, cx: &Cx<'_>) {
         self.0.on_idle(cx);
     }
+    fn on_lost_syn(&mut self, cx: &Cx<'_>) {
+        self.0.on_lost_syn(cx);
+    }
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         self.0.observe(put);
     }

@@ -10,7 +10,7 @@ use shallows_core::Simulation;
 use shallows_core::events::random::Stream;
 use shallows_core::events::{Event, EventQueue};
 use shallows_core::net::port::{Controlled, Port, Scheduled, Service};
-use shallows_core::net::{Commons, Connection, Network};
+use shallows_core::net::{Connection, Directory, Network};
 use shallows_core::packet::{Extension, Flags, NONE, Packet};
 use shallows_core::port_control::rcp::Header;
 use shallows_core::port_control::{AnyPortControl, Feedback, PortControl, PortView};
@@ -35,7 +35,7 @@ const SUMS: [&str; 9] = [
 ];
 
 /// The value that each port's controller reports under `name`.
-fn told(simulation: &Simulation, name: &str) -> Vec<f64> {
+fn sums_of(simulation: &Simulation, name: &str) -> Vec<f64> {
     let (now, mut found) = (simulation.net().now, vec![]);
     for port in &simulation.net().ports {
         if let Some(controlled) = &port.control {
@@ -86,7 +86,7 @@ proptest! {
         prop_assert_eq!(simulation.net().extensions.in_use(), 0);
         prop_assert_eq!(simulation.roster().standing(), 0, "a connection that never ends");
         for name in SUMS {
-            prop_assert!(told(&simulation, name).iter().all(|sum| *sum == 0.0), "{}: {:?}", name, told(&simulation, name));
+            prop_assert!(sums_of(&simulation, name).iter().all(|sum| *sum == 0.0), "{}: {:?}", name, sums_of(&simulation, name));
         }
     }
 }
@@ -98,7 +98,7 @@ fn without_expiry_losses_leave_something_behind() {
         let mut document = churn(protocol, 0.1, "handshake", 1, 2, "2ms");
         document["port_control"] = json!({"kind": protocol, "expiry": "none"});
         let simulation = run(&document);
-        let sums = SUMS.map(|name| told(&simulation, name)).concat();
+        let sums = SUMS.map(|name| sums_of(&simulation, name)).concat();
         assert!(sums.iter().any(|sum| *sum > 0.5), "{protocol}: {sums:?}");
     }
 }
@@ -113,7 +113,7 @@ fn without_loss_sums_need_no_expiry() {
         document["port_control"] = json!({"kind": protocol, "expiry": "none"});
         let simulation = run(&document);
         for name in SUMS {
-            let sums = told(&simulation, name);
+            let sums = sums_of(&simulation, name);
             assert!(sums.iter().all(|sum| sum.abs() < 1e-6), "{protocol} {seed} {name}: {sums:?}");
         }
     }
@@ -226,7 +226,7 @@ fn arrivals_departures_and_returns_are_shown() {
         port
     };
     let mut net = Network::new(vec![port(0), port(1)], EventQueue::new(1));
-    let commons = Commons::alone(vec![Connection::default()], 2);
+    let directory = Directory::alone(vec![Connection::default()], 2);
     for (port, flags) in [(0, Flags::default()), (0, Flags::REVERSE), (1, Flags::REVERSE)] {
         let feedback = Feedback::Rcp(Header { rate: 1e9, rtt: Span::ZERO });
         let extension = net.extensions.put(&Extension { feedback, ..Extension::default() });
@@ -234,14 +234,14 @@ fn arrivals_departures_and_returns_are_shown() {
         net.inject(
             port,
             &Packet { at, seq: 0, stamp, waited: 0, flow: 0, label: 0, extension, size: 100, flags },
-            &commons,
+            &directory,
         );
         while let Some((at, event)) = net.events.pop() {
             net.now = at;
             match event {
-                Event::Port(port) => net.depart(port, &commons),
+                Event::Port(port) => net.depart(port, &directory),
                 Event::Wire(port) => {
-                    let packet = net.land(port, &commons).expect("one hop");
+                    let packet = net.land(port, &directory).expect("one hop");
                     assert!(packet.extension != NONE && net.extensions.take(packet.extension).is_some());
                 }
                 _ => {}
@@ -294,10 +294,10 @@ fn a_path_longer_than_hpccs_header_is_refused() {
     assert_eq!(faults(7, json!("none")), Vec::<String>::new());
     assert_eq!(faults(3, json!(3)), Vec::<String>::new());
     for (switches, hops, most) in [(8, json!("none"), 7), (3, json!(2), 2)] {
-        let told = faults(switches, hops);
-        assert_eq!(told.len(), 1, "{told:?}");
+        let refused = faults(switches, hops);
+        assert_eq!(refused.len(), 1, "{refused:?}");
         let parts = [format!("at most {most} switches"), format!("has {switches}"), "traffic.long".into()];
-        assert!(parts.iter().all(|part| told[0].contains(part)), "{told:?}");
+        assert!(parts.iter().all(|part| refused[0].contains(part)), "{refused:?}");
     }
 }
 

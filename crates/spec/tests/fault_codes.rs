@@ -69,10 +69,13 @@ fn each_code_has_a_document_that_has_it() {
 
 #[test]
 fn a_hint_is_a_field_of_its_own() {
-    let found = faults(json!({"duration": "1MS", "port": {"swich->r0": {"loss": 0.1}}}));
-    let told: Vec<_> = found.iter().map(|fault| (fault.path.as_str(), fault.hint.as_str())).collect();
-    assert_eq!(told, [("duration", "did you mean \"1ms\"?"), ("port.swich->r0", "did you mean \"switch\"?")]);
-    assert!(found.iter().all(|fault| !fault.rule.contains("did you mean")), "{found:?}");
+    let wrong = faults(json!({"duration": "1MS", "port": {"swich->r0": {"loss": 0.1}}}));
+    let found: Vec<_> = wrong.iter().map(|fault| (fault.path.as_str(), fault.hint.as_str())).collect();
+    assert_eq!(
+        found,
+        [("duration", "did you mean \"1ms\"?"), ("port.swich->r0", "did you mean \"switch\"?")]
+    );
+    assert!(wrong.iter().all(|fault| !fault.rule.contains("did you mean")), "{found:?}");
 }
 
 /// A fault that a default in place of a faulty setting may explain is left out; all others are listed.

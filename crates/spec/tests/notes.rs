@@ -26,9 +26,9 @@ fn dctcp_in_the_classic_queue_is_told() {
     let by = |classify: &str, transport: Value| {
         notes(&document(json!({"kind": "dualpi2", "classify": classify}), transport))
     };
-    let told = by("ect1", json!({"cc": "dctcp"}));
+    let found = by("ect1", json!({"cc": "dctcp"}));
     assert_eq!(
-        told,
+        found,
         [
             "traffic.long: dctcp sends ECT(0), and switch->s0, switch->s1, switch->r0 sorts by ECT(1), so it shares the \
           classic queue. Write transport.ect = \"ect1\" or classify = \"any_ect\" for the low-latency queue."
@@ -47,9 +47,9 @@ fn a_buffer_that_was_never_short_is_told() {
         document["switch"] = json!({"*": {"buffer": buffer, "alpha": alpha}});
         notes(&document)
     };
-    let told = "switch: the shared buffer was never short. Its dynamic threshold (alpha) refused no packet and changed \
+    let found = "switch: the shared buffer was never short. Its dynamic threshold (alpha) refused no packet and changed \
                 nothing.";
-    assert_eq!(with("1GB", json!(1.0)), [told]);
+    assert_eq!(with("1GB", json!(1.0)), [found]);
     assert_eq!(with("60KB", json!(1.0)), [""; 0]);
     assert_eq!(with("1GB", json!("none")), [""; 0], "no threshold, nothing to tell");
 }
@@ -102,10 +102,10 @@ fn go_back_n_over_several_paths_is_refused_or_noted() {
             assert_eq!(faults(&inside), [""; 0]);
             inside["transport"]["reordering"] = json!("allowed");
             assert_eq!(run(&inside).notes(), [""; 0]); // nothing parts, so nothing overtakes
-            let told = run(&document(ecmp, repair, true)).notes();
+            let found = run(&document(ecmp, repair, true)).notes();
             assert!(
-                told.len() == 1 && told[0].ends_with("Write ecmp = \"flow\", or repair = \"irn\"."),
-                "{told:?}"
+                found.len() == 1 && found[0].ends_with("Write ecmp = \"flow\", or repair = \"irn\"."),
+                "{found:?}"
             );
         }
     }
@@ -144,12 +144,13 @@ fn tables_that_never_follow_are_noted() {
         }))
         .notes()
     };
-    let told = notes("1ms", "5ms");
+    let found = notes("1ms", "5ms");
     assert!(
-        told == [
-            "routing.reconvergence: the tables follow no failure or repair before the end at 6ms: the first would be at 6ms."
-        ],
-        "{told:?}"
+        found
+            == [
+                "routing.reconvergence: the tables follow no failure or repair before the end at 6ms: the first would be at 6ms."
+            ],
+        "{found:?}"
     );
     assert_eq!([notes("1ms", "4999us"), notes("5999us", "0s")], [[""; 0]; 2]);
 }

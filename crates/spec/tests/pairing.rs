@@ -69,20 +69,20 @@ fn lists_of_faults_end() {
     let mut fewer = document(json!({}));
     fewer["traffic"] =
         (0..100).map(|i| (format!("t{i}"), small.clone())).collect::<serde_json::Map<_, _>>().into();
-    let told = faults(&fewer);
-    assert_eq!(told.len(), 51);
-    assert_eq!((&told[50]["path"], &told[50]["rule"]), (&json!("document"), &json!("has 150 more faults")));
-    let told = faults(&many);
-    assert!(told.iter().all(|fault| fault.to_string().len() < 2000), "{}", told[0].to_string().len());
+    let found = faults(&fewer);
+    assert_eq!(found.len(), 51);
+    assert_eq!((&found[50]["path"], &found[50]["rule"]), (&json!("document"), &json!("has 150 more faults")));
+    let found = faults(&many);
+    assert!(found.iter().all(|fault| fault.to_string().len() < 2000), "{}", found[0].to_string().len());
 
     let mut graph = document(json!({"kind": "bulk", "from": "a", "to": "b"}));
     let links: Vec<Value> = (0..100_000).map(|i| json!({"from": format!("n{i}"), "to": "b"})).collect();
     graph["topology"] = json!({"kind": "graph", "hosts": ["a", "b"], "links": links});
-    let told = faults(&graph);
+    let found = faults(&graph);
     assert!(
-        told.len() == 51 && told[50]["rule"].as_str().expect("text").contains("more faults"),
+        found.len() == 51 && found[50]["rule"].as_str().expect("text").contains("more faults"),
         "{}",
-        told[50]
+        found[50]
     );
 }
 

@@ -25,10 +25,10 @@ fn hpcc_is_refused_where_every_packet_may_change_its_path() {
     let roce = || json!({"profile": "roce", "cc": "hpcc", "repair": "irn"});
     for transport in [roce(), json!({"cc": "hpcc"})] {
         for ecmp in ["random", "permutation", "round-robin", "least-loaded"] {
-            let told = faults(&fabric(ecmp, transport.clone()));
-            assert_eq!(told.len(), 1, "{told:?}");
+            let found = faults(&fabric(ecmp, transport.clone()));
+            assert_eq!(found.len(), 1, "{found:?}");
             for part in ["ecmp: must be \"flow\"", "cc = \"hpcc\"", "from h0 to h4", "leaf0", ecmp] {
-                assert!(told[0].contains(part), "{part}: {told:?}");
+                assert!(found[0].contains(part), "{part}: {found:?}");
             }
             let mut inside = fabric(ecmp, transport.clone());
             inside["traffic"]["x"]["to"] = json!("h1"); // one path
@@ -129,15 +129,15 @@ fn a_longer_path_after_a_failure_is_noted() {
         let notes = run(&document(transport)).notes();
         notes.into_iter().filter(|note| note.contains("keeps")).collect::<Vec<_>>()
     };
-    let told = about(json!({"profile": "roce", "cc": "swift", "repair": "irn"}));
-    assert_eq!(told.len(), 1, "{told:?}");
+    let found = about(json!({"profile": "roce", "cc": "swift", "repair": "irn"}));
+    assert_eq!(found.len(), 1, "{found:?}");
     for part in [
         "traffic t: the path of x to y has 4 switches and 50us",
         "instead of 2 and 30us",
         "transport.cc.hop_target",
         "transport.bdp",
     ] {
-        assert!(told[0].contains(part), "{part}: {told:?}");
+        assert!(found[0].contains(part), "{part}: {found:?}");
     }
     assert_eq!(about(json!({"profile": "roce", "cc": "line-rate"})), [""; 0]);
     assert_eq!(about(json!({"profile": "roce", "cc": "line-rate", "repair": "irn", "bdp": "1MB"})), [""; 0]);

@@ -98,14 +98,14 @@ fn timeouts_without_a_loss_are_noted() {
     let timeouts: u64 = Tables::of(&simulation).u64("flows", "timeouts").iter().sum();
     let drops: u64 = Tables::of(&simulation).u64("flows", "drops").iter().sum();
     assert!(timeouts > 400 && drops == 0, "{timeouts} {drops}");
-    let told = notes(&document, "timeouts");
-    assert_eq!(told.len(), 1, "{told:?}");
+    let found = notes(&document, "timeouts");
+    assert_eq!(found.len(), 1, "{found:?}");
     for part in [
         &format!("traffic query: {timeouts} timeouts, and no packet was lost"),
         "rto_high (320us)",
         "rto_high = \"none\"",
     ] {
-        assert!(told[0].contains(part), "{part}: {told:?}");
+        assert!(found[0].contains(part), "{part}: {found:?}");
     }
     // A timeout after a loss is no surprise.
     let mut lossy = document;
@@ -138,12 +138,12 @@ fn the_longer_timer_follows_from_path_and_buffer() {
     assert!((7_204_000_000..7_210_000_000).contains(&own), "{own}");
     let mut limited = patient(json!("none"));
     limited.as_object_mut().expect("a table").remove("switch");
-    let told = faults(&limited);
+    let found = faults(&limited);
     assert!(
-        told.len() == 1
-            && told[0].contains("transport.rto_high: must be a time")
-            && told[0].contains("switch->s0"),
-        "{told:?}"
+        found.len() == 1
+            && found[0].contains("transport.rto_high: must be a time")
+            && found[0].contains("switch->s0"),
+        "{found:?}"
     );
     limited["queue"] = json!({"kind": "drop-tail", "limit": "1MB"});
     assert_eq!(faults(&limited), [""; 0]);
@@ -179,12 +179,12 @@ fn a_table_may_keep_its_queue_pairs() {
             );
         }
     }
-    let told = notes(&document(roce(), "fresh"), "table");
+    let found = notes(&document(roce(), "fresh"), "table");
     assert!(
-        told.len() == 1
-            && told[0].contains("each of its 10 rows, 8 of them")
-            && told[0].contains("persistent"),
-        "{told:?}"
+        found.len() == 1
+            && found[0].contains("each of its 10 rows, 8 of them")
+            && found[0].contains("persistent"),
+        "{found:?}"
     );
     assert_eq!(notes(&document(roce(), "persistent"), "table"), [""; 0]);
     assert_eq!(notes(&document(json!({"cc": "newreno"}), "fresh"), "table"), [""; 0]);
@@ -209,8 +209,8 @@ fn line_rate_may_be_ecn_capable() {
     assert_eq!(seen("auto"), [0, 0]);
     let [marks, notified] = seen("on");
     assert!(marks > 100 && notified >= 2, "{marks} {notified}");
-    let told = faults(&document("off", "dcqcn"));
-    assert!(told.len() == 1 && told[0].contains("transport.ecn: must be \"auto\" or \"on\""), "{told:?}");
+    let found = faults(&document("off", "dcqcn"));
+    assert!(found.len() == 1 && found[0].contains("transport.ecn: must be \"auto\" or \"on\""), "{found:?}");
 }
 
 /// Senders that pace from the first packet on and begin in one picosecond keep their phase, whatever the seed: the reader learns it,
@@ -230,8 +230,8 @@ fn one_phase_of_an_incast_is_noted() {
         document
     };
     for cc in ["dcqcn", "timely", "line-rate"] {
-        let told = notes(&document(cc, json!({})), "picosecond");
-        assert!(told.len() == 1 && told[0].starts_with("traffic x: 8 senders to r0"), "{told:?}");
+        let found = notes(&document(cc, json!({})), "picosecond");
+        assert!(found.len() == 1 && found[0].starts_with("traffic x: 8 senders to r0"), "{found:?}");
         for starts in [json!({"jitter": "1us"}), json!({"stagger": "10ns"}), json!({"from": "s0"})] {
             assert_eq!(notes(&document(cc, starts), "picosecond"), [""; 0]);
         }

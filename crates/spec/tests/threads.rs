@@ -96,11 +96,11 @@ fn come_down_to(count: usize) -> bool {
 
 /// The answer of `act`, which must come within a minute. A run that hangs ends the test.
 fn soon<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> T {
-    let (tell, hear) = channel();
-    let thread = std::thread::spawn(move || tell.send(act()));
-    let heard = hear.recv_timeout(Duration::from_secs(60)).expect("the run ends");
+    let (sender, receiver) = channel();
+    let thread = std::thread::spawn(move || sender.send(act()));
+    let answer = receiver.recv_timeout(Duration::from_secs(60)).expect("the run ends");
     thread.join().expect("the thread ends").expect("the stop took effect");
-    heard
+    answer
 }
 
 #[test]

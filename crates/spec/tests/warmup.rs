@@ -27,20 +27,20 @@ fn a_flow_that_was_complete_before_the_warmup_is_not_traced_after_it() {
     let tables = Tables::of(&run(&document(messages)));
     let kept = tables.u32("flows", "id");
     // By connection: when data last came to the receiver, and when the sender last got an acknowledgement.
-    let (mut data, mut heard) = (std::collections::BTreeMap::new(), std::collections::BTreeMap::new());
+    let (mut data, mut answers) = (std::collections::BTreeMap::new(), std::collections::BTreeMap::new());
     let ports = tables.words("packets", "port");
     for (row, flow) in tables.u32("packets", "flow").iter().enumerate() {
         let at = tables.u64("packets", "landed_ps")[row];
         let back = tables.u32("packets", "reverse")[row] == 1;
         if back && ports[row].starts_with("switch") {
-            heard.insert(*flow, at);
+            answers.insert(*flow, at);
         } else if !back && ports[row].ends_with("->r0") && tables.u32("packets", "payload")[row] > 0 {
             data.insert(*flow, at);
         }
     }
     let across: Vec<u32> = data
         .iter()
-        .filter(|(flow, at)| **at < WARMUP && heard[flow] > WARMUP)
+        .filter(|(flow, at)| **at < WARMUP && answers[flow] > WARMUP)
         .map(|(flow, _)| *flow)
         .collect();
     assert!(across.len() >= 5, "acknowledgements on the wire at the warm-up's end: {across:?}");

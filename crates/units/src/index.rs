@@ -25,6 +25,13 @@ impl Index {
         if self.0 == u32::MAX { None } else { Some(self.0) }
     }
 
+    /// The number, where there is one.
+    #[inline(always)]
+    pub const fn there(self) -> u32 {
+        debug_assert!(self.is_some(), "there is none");
+        self.0
+    }
+
     /// There is one.
     #[inline(always)]
     pub const fn is_some(self) -> bool {
@@ -56,6 +63,7 @@ mod tests {
             (None, false, None)
         );
         assert_eq!((Index::new(0).get(), [1].get(Index::new(0).at())), (Some(0), Some(&1)));
+        assert_eq!(Index::new(7).there(), 7);
         assert_eq!((Index::from(None), Index::from(Some(3))), (Index::NONE, Index::new(3)));
         assert_eq!(size_of::<Index>(), size_of::<u32>());
     }

@@ -13,7 +13,6 @@ MET = 1.1
 COLLAPSED, CLIMBED = 0.5, 0.9
 """Shares of the link: throughput below the first has collapsed; up to the second it climbs."""
 STEP_MS = 1.0
-T_HIGH_US = 500
 
 _CC = "traffic.{}.transport.cc.{}"
 

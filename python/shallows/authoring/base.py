@@ -131,6 +131,10 @@ class CongestionControl(Component):
         """The sender was idle for longer than a retransmission timeout and is about to send."""
         raise NotImplementedError
 
+    def on_lost_syn(self, ack: Ack) -> None:
+        """The handshake lost as many SYNs as the setting `lost_syns` says; before any data leave."""
+        raise NotImplementedError
+
 
 class Window:
     """Reno's window, for algorithms that borrow its growth (RFC 5681 s.3.1, RFC 3465), in bytes."""
@@ -182,6 +186,10 @@ class Window:
         """RFC 5681 s.4.1: at most the restart window after an idle time."""
         self.cwnd = min(self.cwnd, self.rules.restart_window)
         self._credit = 0.0
+
+    def on_lost_syn(self) -> None:
+        """RFC 5681 s.3.1: one segment where the SYN or the SYN+ACK was lost."""
+        self.cwnd = float(self.rules.mss)
 
 
 class Flow(NamedTuple):

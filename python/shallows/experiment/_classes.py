@@ -1804,6 +1804,9 @@ class Transport(Part):
     initial_window: str = '10pkt'
     """First congestion window. Range [1pkt, ]. Default: RFC 6928."""
 
+    lost_syns: int | Literal["none"] = 1
+    """SYNs sent again after which the first window is one segment, or "none". A lost SYN+ACK counts: the SYN goes again for it. Range [1, ]. Default: RFC 5681 s.3.1; Linux tcp_init_transfer: 2, since RFC 6298 waits for 1 s only."""
+
     initial_ssthresh: str = 'none'
     """First slow-start threshold, or "none". Range [1pkt, ]. Default: RFC 5681 s.3.1: arbitrarily high."""
 

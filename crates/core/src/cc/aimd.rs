@@ -32,7 +32,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Works on loss alone unless told otherwise.
+    /// Works on loss alone unless a setting asks for ECN.
     pub const ECN: EcnUse = EcnUse::Off;
 
     /// At the start of a flow.
@@ -52,6 +52,10 @@ impl CongestionControl for Control {
 
     fn on_congestion(&mut self, _why: Congestion, _flight: u64, cx: &Cx<'_>) {
         self.cwnd = (self.cwnd * self.beta).max(cx.rules.mss as f64);
+    }
+
+    fn on_lost_syn(&mut self, cx: &Cx<'_>) {
+        self.cwnd = cx.rules.mss as f64;
     }
 
     fn cwnd(&self) -> Bytes {

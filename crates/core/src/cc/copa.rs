@@ -283,6 +283,10 @@ impl CongestionControl for Control {
         }
     }
 
+    fn on_lost_syn(&mut self, _cx: &Cx<'_>) {
+        self.0.window = 1.0;
+    }
+
     fn cwnd(&self) -> Bytes {
         Bytes((self.window.max(1.0) * self.mss) as u64)
     }
@@ -313,7 +317,7 @@ mod tests {
         Control::start(&settings, &FlowInfo::default(), &cx)
     }
 
-    fn hear(control: &mut Control, now_us: u64, rtt_us: u64, round_ended: bool) {
+    fn acknowledge(control: &mut Control, now_us: u64, rtt_us: u64, round_ended: bool) {
         let rules = rules();
         let cx = Cx { now: Time::ZERO + Span::us(now_us), rules: &rules };
         let (rtt, srtt) = (Some(Span::us(rtt_us)), Span::us(100));
@@ -329,7 +333,7 @@ mod tests {
         for (now, rtt, want) in
             [(0, 100, 0.0), (10, 130, 0.0), (30, 120, 0.0), (55, 140, 20.0), (81, 150, 40.0), (82, 105, 5.0)]
         {
-            hear(&mut control, now, rtt, false);
+            acknowledge(&mut control, now, rtt, false);
             assert_eq!(delay(&control), want, "at {now} us");
         }
     }
@@ -339,11 +343,11 @@ mod tests {
     fn the_window_moves_towards_the_target_rate() {
         for (window, want) in [(10.0, 10.0 + 1.0 / (0.5 * 10.0)), (13.0, 13.0 - 1.0 / (0.5 * 13.0))] {
             let mut control = started(Settings::defaults());
-            hear(&mut control, 0, 100, false);
+            acknowledge(&mut control, 0, 100, false);
             control.window = window;
             control.slow_start = false;
             control.up = window < 12.0;
-            hear(&mut control, 1000, 120, false);
+            acknowledge(&mut control, 1000, 120, false);
             assert!((control.window - want).abs() < 1e-9, "{}", control.window);
             // 2 cwnd / RTTstanding
             let rate = 2.0 * want * 8000.0 / 120e-6;
@@ -354,9 +358,9 @@ mod tests {
     #[test]
     fn slow_start_doubles_until_the_rate_exceeds_the_target() {
         let mut control = started(Settings::defaults());
-        (0..10).for_each(|n| hear(&mut control, n, 100, false));
+        (0..10).for_each(|n| acknowledge(&mut control, n, 100, false));
         assert_eq!((control.window, control.slow_start), (20.0, true));
-        hear(&mut control, 1000, 120, true);
+        acknowledge(&mut control, 1000, 120, true);
         assert_eq!((control.window, control.slow_start), (20.0 - 1.0 / (0.5 * 20.0), false));
     }
 
@@ -365,17 +369,17 @@ mod tests {
     fn the_velocity_doubles_after_three_windows_in_one_direction() {
         for reset_at_crossing in [true, false] {
             let mut control = started(Settings { reset_at_crossing, ..Settings::defaults() });
-            hear(&mut control, 0, 100, false);
+            acknowledge(&mut control, 0, 100, false);
             (control.slow_start, control.compared) = (false, control.window);
             let mut velocities = vec![];
             for n in 1..=6 {
-                hear(&mut control, 100 * n, 100, false);
-                hear(&mut control, 100 * n + 50, 100, true);
+                acknowledge(&mut control, 100 * n, 100, false);
+                acknowledge(&mut control, 100 * n + 50, 100, true);
                 velocities.push(control.velocity);
             }
             assert_eq!(velocities, [1.0, 1.0, 1.0, 2.0, 4.0, 8.0]);
             let before = control.window;
-            hear(&mut control, 1000, 200, false);
+            acknowledge(&mut control, 1000, 200, false);
             let steps = (before - control.window) * 0.5 * before;
             let want = if reset_at_crossing { 1.0 } else { 8.0 };
             assert!((steps - want).abs() < 1e-9, "{steps}");
@@ -390,12 +394,12 @@ mod tests {
         let cx = Cx { now: Time::ZERO, rules: &rules };
         control.slow_start = false;
         for n in 1..=3 {
-            hear(&mut control, 100 * n, 100, true);
+            acknowledge(&mut control, 100 * n, 100, true);
         }
         assert!((1.0 / control.delta - 5.0).abs() < 1e-9);
         control.on_congestion(Congestion::Loss, 0, &cx);
         assert!((1.0 / control.delta - 2.5).abs() < 1e-9);
-        hear(&mut control, 400, 100, true); // of the round trip with the loss
+        acknowledge(&mut control, 400, 100, true); // of the round trip with the loss
         assert!((1.0 / control.delta - 2.5).abs() < 1e-9);
         control.on_congestion(Congestion::Loss, 0, &cx);
         assert_eq!(control.delta, 0.5);
@@ -405,18 +409,18 @@ mod tests {
     #[test]
     fn modes_switch_when_the_queue_is_not_nearly_empty_for_five_round_trips() {
         let mut control = started(Settings { mode: Mode::Switching, ..Settings::defaults() });
-        hear(&mut control, 0, 100, false);
+        acknowledge(&mut control, 0, 100, false);
         let mut modes = vec![];
         // The sample of 100 us stays RTTstanding until 50 us.
         for now in [50, 60, 200, 550, 551, 700] {
-            hear(&mut control, now, 200, true);
+            acknowledge(&mut control, now, 200, true);
             modes.push(control.competing);
         }
         assert_eq!(modes, [false, false, false, false, true, true]);
         assert!(control.delta < 0.5);
-        hear(&mut control, 710, 111, true);
+        acknowledge(&mut control, 710, 111, true);
         assert!(control.competing);
-        hear(&mut control, 720, 109, false);
+        acknowledge(&mut control, 720, 109, false);
         assert!(!control.competing && control.delta == 0.5);
     }
 

@@ -241,6 +241,10 @@ impl CongestionControl for Control {
         Some(self.window.ssthresh)
     }
 
+    fn on_lost_syn(&mut self, cx: &Cx<'_>) {
+        self.window.on_lost_syn(cx);
+    }
+
     fn on_idle(&mut self, cx: &Cx<'_>) {
         self.window.on_idle(cx);
         if let Some(kernel) = &mut self.kernel {

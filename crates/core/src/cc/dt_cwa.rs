@@ -204,25 +204,25 @@ mod tests {
     use crate::cc::parts::window::tests::{ack, cx, rules};
     use crate::params::Params;
 
-    /// One connection, told in segments of 1000 bytes; it starts with a window of ten.
-    struct Told {
+    /// One connection, driven in segments of 1000 bytes; it starts with a window of ten.
+    struct Bench {
         control: Control,
         rules: WindowRules,
     }
 
-    impl Told {
+    impl Bench {
         fn new(settings: Settings) -> Self {
             let rules = rules();
             let control = Control::start(&settings, &FlowInfo::default(), &cx(&rules));
-            Told { control, rules }
+            Bench { control, rules }
         }
 
         /// A control after ten acknowledgements of slow start: CWmax = 20, CWmin = 10.
         fn at_twenty(settings: Settings) -> Self {
-            let mut told = Told::new(settings);
-            told.acks(10, true);
-            assert_eq!(told.window(), 20.0);
-            told
+            let mut bench = Bench::new(settings);
+            bench.acks(10, true);
+            assert_eq!(bench.window(), 20.0);
+            bench
         }
 
         fn acks(&mut self, n: u64, may_grow: bool) {
@@ -249,37 +249,37 @@ mod tests {
 
     #[test]
     fn as_printed_a_mark_leaves_the_floor_and_a_window_later_a_fifth_of_the_range() {
-        let mut told = Told::at_twenty(settings());
-        told.mark(20); // 1/20 (20 - 10) - 20 < 0
-        assert_eq!(told.window(), 1.0);
-        told.acks(18, true); // of 19 outstanding; nothing grows meanwhile
-        assert_eq!(told.window(), 1.0);
-        told.acks(1, true);
-        assert_eq!(told.window(), 3.0); // 1 + 0.2 (20 - 10)
-        told.acks(3, true);
-        assert_eq!(told.window(), 4.0); // congestion avoidance
+        let mut bench = Bench::at_twenty(settings());
+        bench.mark(20); // 1/20 (20 - 10) - 20 < 0
+        assert_eq!(bench.window(), 1.0);
+        bench.acks(18, true); // of 19 outstanding; nothing grows meanwhile
+        assert_eq!(bench.window(), 1.0);
+        bench.acks(1, true);
+        assert_eq!(bench.window(), 3.0); // 1 + 0.2 (20 - 10)
+        bench.acks(3, true);
+        assert_eq!(bench.window(), 4.0); // congestion avoidance
     }
 
     #[test]
     fn the_next_congestion_has_a_range_of_its_own() {
-        let mut told = Told::at_twenty(settings());
-        told.mark(20);
-        told.acks(19, true); // 3, and since the mark at least 1
-        told.acks(3 + 4 + 5, true);
-        assert_eq!(told.window(), 6.0);
-        told.mark(6);
-        told.acks(5, true);
-        assert_eq!(told.window(), 2.0); // 1 + 0.2 (6 - 1)
+        let mut bench = Bench::at_twenty(settings());
+        bench.mark(20);
+        bench.acks(19, true); // 3, and since the mark at least 1
+        bench.acks(3 + 4 + 5, true);
+        assert_eq!(bench.window(), 6.0);
+        bench.mark(6);
+        bench.acks(5, true);
+        assert_eq!(bench.window(), 2.0); // 1 + 0.2 (6 - 1)
     }
 
     #[test]
     fn eq_1_is_clamped_from_above_too_and_between_the_clamps_taken_as_it_is() {
         for (outstanding, window) in [(1, 3.0), (4, 1.75), (5, 1.0)] {
-            let mut told = Told::at_twenty(Settings { extremes: Extremes::Life, ..settings() });
-            told.mark(20);
-            told.acks(19, true);
-            told.mark(outstanding); // 19 / outstanding - 3
-            assert_eq!(told.window(), window, "{outstanding} outstanding");
+            let mut bench = Bench::at_twenty(Settings { extremes: Extremes::Life, ..settings() });
+            bench.mark(20);
+            bench.acks(19, true);
+            bench.mark(outstanding); // 19 / outstanding - 3
+            assert_eq!(bench.window(), window, "{outstanding} outstanding");
         }
     }
 
@@ -290,35 +290,35 @@ mod tests {
         for (operator, start, end) in
             [(Difference, 19.5, 21.5), (Product, 10.0, 50.0), (Sum, 18.5, 24.5), (Quotient, 19.9, 20.3)]
         {
-            let mut told = Told::at_twenty(Settings { operator, order: Order::FromCurrent, ..settings() });
-            told.mark(20);
-            assert!((told.window() - start).abs() < 1e-9, "{operator:?}");
-            told.acks(19, true);
-            assert!((told.window() - end).abs() < 1e-9, "{operator:?}");
+            let mut bench = Bench::at_twenty(Settings { operator, order: Order::FromCurrent, ..settings() });
+            bench.mark(20);
+            assert!((bench.window() - start).abs() < 1e-9, "{operator:?}");
+            bench.acks(19, true);
+            assert!((bench.window() - end).abs() < 1e-9, "{operator:?}");
         }
     }
 
     #[test]
     fn each_marked_acknowledgement_takes_its_share_and_waits_for_what_is_then_outstanding() {
         let each = Settings { order: Order::FromCurrent, react: React::Ack, ..settings() };
-        let mut told = Told::at_twenty(each);
-        told.mark(20);
-        told.mark(20);
-        assert_eq!(told.window(), 19.0); // 20 - 10 / 20 - 10 / 20
-        told.acks(18, true);
-        assert_eq!(told.window(), 19.0);
-        told.acks(1, true);
-        assert_eq!(told.window(), 21.0);
+        let mut bench = Bench::at_twenty(each);
+        bench.mark(20);
+        bench.mark(20);
+        assert_eq!(bench.window(), 19.0); // 20 - 10 / 20 - 10 / 20
+        bench.acks(18, true);
+        assert_eq!(bench.window(), 19.0);
+        bench.acks(1, true);
+        assert_eq!(bench.window(), 21.0);
     }
 
     #[test]
     fn loss_is_answered_as_by_dctcp_and_ends_the_wait() {
-        let mut told = Told::at_twenty(settings());
-        told.mark(20);
-        told.control.on_congestion(Congestion::Timeout, 8000, &cx(&told.rules));
-        assert_eq!(told.window(), 1.0);
-        told.acks(3, true);
-        assert_eq!(told.window(), 4.0); // slow start to half the flight, and no eq. (2)
-        assert_eq!(told.control.ssthresh(), Some(4000.0));
+        let mut bench = Bench::at_twenty(settings());
+        bench.mark(20);
+        bench.control.on_congestion(Congestion::Timeout, 8000, &cx(&bench.rules));
+        assert_eq!(bench.window(), 1.0);
+        bench.acks(3, true);
+        assert_eq!(bench.window(), 4.0); // slow start to half the flight, and no eq. (2)
+        assert_eq!(bench.control.ssthresh(), Some(4000.0));
     }
 }

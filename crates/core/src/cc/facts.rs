@@ -6,7 +6,7 @@ use shallows_units::{Rate, Span, Time};
 /// An acknowledgement of new data, as an algorithm sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Ack {
-    /// Bytes newly acknowledged by number; of some SACK may have told before.
+    /// Bytes newly acknowledged by number; SACK may have reported some before.
     pub acked: u64,
     /// Bytes that it is the first to report, by number or by SACK.
     pub delivered: u64,

@@ -241,7 +241,7 @@ mod tests {
     }
 
     /// An acknowledgement with the record of one hop of 10 Gb/s at `ns`, `sent` units of 128 bytes and a queue of 80 x `queue`.
-    fn hear(control: &mut Control, ns: u32, sent: u32, queue: u16, round_ended: bool) {
+    fn echo(control: &mut Control, ns: u32, sent: u32, queue: u16, round_ended: bool) {
         let rules = rules();
         let cx = Cx { now: Time::ZERO, rules: &rules };
         let mut header = Header { count: 1, path: 1, ..Header::default() };
@@ -255,9 +255,9 @@ mod tests {
     fn a_window_follows_from_queue_and_rate_by_algorithm_1() {
         let mut control = started(Settings::defaults());
         assert_eq!(control.pacing_rate(), Some(Rate::gbps(10)));
-        hear(&mut control, 0, 0, 50, true);
+        echo(&mut control, 0, 0, 50, true);
         assert!((control.window - 12_500.0).abs() < 1e-9);
-        hear(&mut control, 10_000, 80, 20, false);
+        echo(&mut control, 10_000, 80, 20, false);
         let want: f64 = 12_500.0 / ((0.8192 + 0.128) / 0.95) + 100.0;
         assert!((control.window - want.min(12_500.0)).abs() < 1e-2, "{}", control.window);
         assert!((control.utilisation - 0.9472).abs() < 1e-9);
@@ -268,16 +268,16 @@ mod tests {
     #[test]
     fn a_reference_window_keeps_acknowledgements_of_one_round_from_adding_up() {
         let mut control = started(Settings::defaults());
-        hear(&mut control, 0, 0, 500, true);
+        echo(&mut control, 0, 0, 500, true);
         for half in 1..=4u32 {
-            hear(&mut control, half * 5000, half * 49, 500, false); // 6272 bytes in 5 us: 1.00352; 40 000 waiting: 3.2
+            echo(&mut control, half * 5000, half * 49, 500, false); // 6272 bytes in 5 us: 1.00352; 40 000 waiting: 3.2
         }
         let u = (0..4).fold(1.0, |u, _| 0.5 * u + 0.5 * 4.20352);
         assert!((control.utilisation - u).abs() < 1e-9);
         assert!((control.window - (12_500.0 / (u / 0.95) + 100.0)).abs() < 1e-2);
         let mut each = started(Settings { reaction: Reaction::PerAck, ..Settings::defaults() });
-        hear(&mut each, 0, 0, 500, true);
-        (1..=4u32).for_each(|half| hear(&mut each, half * 5000, half * 49, 500, false));
+        echo(&mut each, 0, 0, 500, true);
+        (1..=4u32).for_each(|half| echo(&mut each, half * 5000, half * 49, 500, false));
         assert!(each.window < control.window / 5.0, "{} beside {}", each.window, control.window);
     }
 
@@ -286,11 +286,11 @@ mod tests {
     fn a_round_may_be_measured_as_a_whole_or_by_its_acknowledgements() {
         let after = |reaction: Reaction| {
             let mut control = started(Settings { reaction, ..Settings::defaults() });
-            hear(&mut control, 0, 0, 500, true);
+            echo(&mut control, 0, 0, 500, true);
             for half in 1..=4u32 {
                 // The first half of the round is all but idle, the rest full.
                 let sent = half + half.saturating_sub(2) * 48;
-                hear(&mut control, half * 5000, sent, 0, half == 4);
+                echo(&mut control, half * 5000, sent, 0, half == 4);
             }
             control.utilisation
         };
@@ -306,10 +306,10 @@ mod tests {
     fn stages_of_additive_steps_come_before_a_multiplicative_one() {
         let mut control = started(Settings { max_stage: 2, ..Settings::defaults() });
         (control.reference, control.window) = (5000.0, 5000.0);
-        hear(&mut control, 0, 0, 0, true);
+        echo(&mut control, 0, 0, 0, true);
         let windows: Vec<f64> = (1..=3u32)
             .map(|round| {
-                hear(&mut control, round * 10_000, round * 49, 0, true); // half of the capacity
+                echo(&mut control, round * 10_000, round * 49, 0, true); // half of the capacity
                 control.window
             })
             .collect();
@@ -320,8 +320,8 @@ mod tests {
     #[test]
     fn another_path_is_only_recorded() {
         let mut control = started(Settings::defaults());
-        hear(&mut control, 0, 0, 500, true);
-        hear(&mut control, 10_000, 98, 500, true);
+        echo(&mut control, 0, 0, 500, true);
+        echo(&mut control, 10_000, 98, 500, true);
         let before = (control.window, control.utilisation);
         let rules = rules();
         let cx = Cx { now: Time::ZERO, rules: &rules };

@@ -38,6 +38,9 @@ pub trait CongestionControl: Send {
     /// The sender was idle for longer than a retransmission timeout and is about to send
     /// (RFC 5681 s.4.1).
     fn on_idle(&mut self, _cx: &Cx<'_>) {}
+    /// The handshake lost so many SYNs (the transport's `lost_syns`) that the first window is one segment
+    /// (RFC 5681 s.3.1). Called once, before any data leave.
+    fn on_lost_syn(&mut self, _cx: &Cx<'_>) {}
     /// A congestion notification packet has come: over RoCEv2, where acknowledgements report no marks.
     fn on_cnp(&mut self, cx: &Cx<'_>) {
         self.on_congestion(Congestion::Ecn, 0, cx);
@@ -144,7 +147,7 @@ pub trait CcSettings {
 /// The needs of an algorithm at the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EcnUse {
-    /// Works on loss alone unless told otherwise.
+    /// Works on loss alone unless a setting asks for ECN.
     Off,
     /// Needs each mark reported (RFC 8257 s.3.2).
     PerPacket,
@@ -342,6 +345,9 @@ impl CongestionControl for AnyCc {
     }
     fn on_idle(&mut self, cx: &Cx<'_>) {
         each!(self, cc => cc.on_idle(cx));
+    }
+    fn on_lost_syn(&mut self, cx: &Cx<'_>) {
+        each!(self, cc => cc.on_lost_syn(cx));
     }
     fn on_send(&mut self, packet: &Outgoing, cx: &Cx<'_>) -> Feedback {
         each!(self, cc => cc.on_send(packet, cx))

@@ -159,6 +159,10 @@ impl CongestionControl for Control {
         }
     }
 
+    fn on_lost_syn(&mut self, _cx: &Cx<'_>) {
+        self.window = 1.0;
+    }
+
     fn cwnd(&self) -> Bytes {
         Bytes((self.window.max(1.0) * self.mss) as u64)
     }
@@ -190,7 +194,7 @@ mod tests {
         control
     }
 
-    fn hear(control: &mut Control, now_us: u64, rtt_us: u64) {
+    fn acknowledge(control: &mut Control, now_us: u64, rtt_us: u64) {
         let rules = rules();
         let cx = Cx { now: Time::ZERO + Span::us(now_us), rules: &rules };
         let rtt = Span::us(rtt_us);
@@ -211,10 +215,10 @@ mod tests {
     #[test]
     fn a_window_of_acknowledgements_below_the_target_adds_one_segment() {
         let mut control = started(10.0);
-        (0..10).for_each(|n| hear(&mut control, n, 20));
+        (0..10).for_each(|n| acknowledge(&mut control, n, 20));
         assert!((control.window - 11.0).abs() < 0.05, "{}", control.window);
         let mut small = started(0.5);
-        hear(&mut small, 0, 20);
+        acknowledge(&mut small, 0, 20);
         assert_eq!(small.window, 1.5);
     }
 
@@ -222,13 +226,13 @@ mod tests {
     #[test]
     fn delay_above_the_target_shrinks_once_a_round_trip() {
         let mut control = started(100.0);
-        hear(&mut control, 0, 30);
+        acknowledge(&mut control, 0, 30);
         let once = 100.0 * (1.0 - 0.8 * (30.0 - 23.05) / 30.0);
         assert!((control.window - once).abs() < 1e-4, "{}", control.window);
-        hear(&mut control, 29, 30);
+        acknowledge(&mut control, 29, 30);
         assert!((control.window - once).abs() < 1e-4);
         let before = control.window;
-        hear(&mut control, 10_000, 10_000);
+        acknowledge(&mut control, 10_000, 10_000);
         assert!((control.window - before / 2.0).abs() < 1e-4);
     }
 

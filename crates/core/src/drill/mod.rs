@@ -13,7 +13,7 @@ use crate::cc::FlowInfo;
 use crate::events::random::Stream;
 use crate::events::{Event, EventQueue, Source};
 use crate::net::port::{Port, Service};
-use crate::net::{Commons, Connection, Net, Network};
+use crate::net::{Connection, Directory, Net, Network};
 use crate::packet::{Extension, Flags, NONE, Packet};
 use crate::queue::{Built, Place, Queue};
 use crate::transport::{Config, Receiver, Sender, State, Transport};
@@ -41,7 +41,7 @@ pub struct Host {
     sender: Sender,
     receiver: Receiver,
     network: Network,
-    commons: Commons,
+    directory: Directory,
     timers: [Source; 2],
     /// The peer opens the connection.
     passive: bool,
@@ -52,7 +52,7 @@ pub struct Host {
     /// The peer's FIN has come.
     peer_closed: bool,
     /// When the peer's last data came, or the connection began to stand.
-    heard: Time,
+    last_data: Time,
     left: VecDeque<Segment>,
     refused: Option<&'static str>,
 }
@@ -65,20 +65,20 @@ impl Host {
         let mut network = Network::new(vec![port], EventQueue::new(1));
         let timers =
             [Event::Sender(SENDER), Event::Receiver(RECEIVER)].map(|event| network.events.add(event));
-        let commons = Commons::alone(vec![Connection::default()], 1);
+        let directory = Directory::alone(vec![Connection::default()], 1);
         let info = FlowInfo { class: "script", ..FlowInfo::default() };
         Host {
             sender: Sender::new(0, 0, &info, &config, Time::ZERO),
             receiver: Receiver::new(0, 0, &config),
             config,
             network,
-            commons,
+            directory,
             timers,
             passive,
             sent: VecDeque::new(),
             opened: Time::ZERO,
             peer_closed: false,
-            heard: Time::ZERO,
+            last_data: Time::ZERO,
             left: VecDeque::new(),
             refused: None,
         }
@@ -152,7 +152,7 @@ impl Host {
         self.network.now = at;
         match event {
             Event::Wire(port) => {
-                if let Some(packet) = self.network.land(port, &self.commons) {
+                if let Some(packet) = self.network.land(port, &self.directory) {
                     self.on_left(&packet);
                 }
             }
@@ -174,7 +174,7 @@ impl Host {
 
     /// Lets the two ends act; what they send leaves.
     fn act<T>(&mut self, act: impl FnOnce(Ends<'_>, &mut Net) -> T) -> T {
-        let mut net = Net { network: &mut self.network, commons: &self.commons };
+        let mut net = Net { network: &mut self.network, directory: &self.directory };
         let done = act((&mut self.sender, &mut self.receiver, &self.config), &mut net);
         self.arm();
         while self.network.totals.delivered < self.network.totals.sent && self.step(Time::MAX) {}
@@ -270,8 +270,8 @@ impl Host {
         }
         if self.passive && self.sender.half.state == State::SynSent {
             let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.receiver.ecn);
-            self.tell_sender(flags, 0, self.opened, &[]);
-            self.heard = self.network.now;
+            self.to_sender(flags, 0, self.opened, &[]);
+            self.last_data = self.network.now;
         }
         if self.sender.half.state != State::Established {
             return Err("a segment before the connection stands");
@@ -291,15 +291,15 @@ impl Host {
             let flags = Flags::ACK.with_if(Flags::ECE, segment.flags.any(Flags::ECE));
             self.peer_closed |= fin;
             let stamp = stamp.filter(|_| advances).unwrap_or(self.network.now);
-            self.tell_sender(flags.with_if(Flags::FIN, fin), ack, stamp, &segment.sack);
+            self.to_sender(flags.with_if(Flags::FIN, fin), ack, stamp, &segment.sack);
             self.sent.retain(|sent| sent.end > self.sender.half.una);
         } else if opens {
             self.write(0);
         }
         if segment.length > 0 {
-            self.heard = self.network.now;
+            self.last_data = self.network.now;
             let kept = segment.flags.0 & (Flags::CWR.0 | Flags::ECT0.0 | Flags::ECT1.0 | Flags::CE.0);
-            self.tell_receiver(Flags(kept), segment.seq - 1, segment.length);
+            self.to_receiver(Flags(kept), segment.seq - 1, segment.length);
         }
         Ok(())
     }
@@ -334,17 +334,17 @@ impl Host {
             return Err("a SYN that comes twice");
         }
         if self.passive {
-            self.tell_receiver(Flags::SYN.with(Flags(segment.flags.0 & (Flags::ECE.0 | Flags::CWR.0))), 0, 0);
+            self.to_receiver(Flags::SYN.with(Flags(segment.flags.0 & (Flags::ECE.0 | Flags::CWR.0))), 0, 0);
             self.connect();
         } else {
             let ecn = self.config.ecn && segment.flags.any(Flags::ECE);
-            (self.receiver.ecn, self.heard) = (ecn, self.network.now);
-            self.tell_sender(Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, ecn), 0, self.opened, &[]);
+            (self.receiver.ecn, self.last_data) = (ecn, self.network.now);
+            self.to_sender(Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, ecn), 0, self.opened, &[]);
         }
         Ok(())
     }
 
-    fn tell_sender(&mut self, flags: Flags, ack: u64, stamp: Time, sacked: &[(u64, u64)]) {
+    fn to_sender(&mut self, flags: Flags, ack: u64, stamp: Time, sacked: &[(u64, u64)]) {
         let mut extension = Extension::default();
         for (place, (first, beyond)) in extension.sack.iter_mut().zip(sacked) {
             *place = (first - 1, beyond - 1);
@@ -355,7 +355,7 @@ impl Host {
         self.act(|host, net| host.0.on_packet(&packet, sack, host.2, net));
     }
 
-    fn tell_receiver(&mut self, flags: Flags, seq: u64, length: u64) {
+    fn to_receiver(&mut self, flags: Flags, seq: u64, length: u64) {
         let packet = Packet { seq, ..self.packet(flags, length) };
         self.act(|host, net| host.1.on_packet(&packet, host.2, net));
     }
@@ -370,7 +370,7 @@ impl Host {
     pub fn info(&self) -> Vec<(&'static str, u64)> {
         let mut all = self.sender.info(&self.config);
         all.push(("tcpi_bytes_received", self.delivered()));
-        all.push(("tcpi_last_data_recv", (self.network.now - self.heard).as_ps() / MS));
+        all.push(("tcpi_last_data_recv", (self.network.now - self.last_data).as_ps() / MS));
         all
     }
 }

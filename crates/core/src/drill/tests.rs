@@ -152,3 +152,58 @@ fn a_timeout_forgets_the_duplicates() {
     host.arrive(&segment(".", 4001), None).expect("four segments");
     assert_eq!(window(&host), 5);
 }
+
+/// A host that finds losses by RFC 6675 and has sent ten segments of forty, of 1000 bytes each.
+fn ten_sent_by_sack() -> Host {
+    let mut host = host_with(true, json!({"profile": "datacentre", "sack": true}));
+    host.arrive(&segment("S", 0), None).expect("opens");
+    host.arrive(&segment(".", 1), None).expect("opens");
+    host.write(40_000);
+    assert_eq!(sent(&mut host)[1..].len(), 10);
+    host
+}
+
+/// The segments that leave for an acknowledgement with SACK blocks, all by their numbers (1 to 40).
+fn acknowledge(host: &mut Host, ack: u64, sack: &[(u64, u64)]) -> Vec<u64> {
+    let first = |segment: u64| 1000 * (segment - 1) + 1;
+    let sack = sack.iter().map(|(from, to)| (first(*from), first(to + 1))).collect();
+    host.arrive(&Segment { sack, ..segment(".", first(ack)) }, None).expect("an acknowledgement");
+    sent(host).iter().map(|segment| segment.1 / 1000 + 1).collect()
+}
+
+/// RFC 6675 s.5: a cumulative acknowledgement resets DupAcks. Twice two segments overtake another, which then comes: four
+/// duplicates in all begin no recovery, and three in a row do.
+// req: RFC6675 s5 MUST reset-dupacks
+// req: RFC6675 s5 MUST count-dupacks
+#[test]
+fn a_cumulative_acknowledgement_resets_the_count_of_duplicates() {
+    let mut host = ten_sent_by_sack();
+    let again = |sent: &[u64], ack| sent.contains(&ack);
+    for first in [1, 4] {
+        for last in [first + 1, first + 2] {
+            let left = acknowledge(&mut host, first, &[(first + 1, last)]);
+            assert!(!again(&left, first), "{left:?}");
+        }
+        acknowledge(&mut host, first + 3, &[]);
+    }
+    let left: Vec<bool> = [8, 9, 10].map(|last| again(&acknowledge(&mut host, 7, &[(8, last)]), 7)).into();
+    assert_eq!(left, [false, false, true]);
+}
+
+/// RFC 6675 s.5: SACK information above HighACK outlives the recovery. The first of ten segments is lost. Before its repair is
+/// acknowledged, SACK reports the 14th and the 16th, which lie beyond the recovery point; the acknowledgement that ends the
+/// recovery has no block. The next duplicate reports the 18th, the third range above the 13th, which is therefore lost
+/// (s.4, IsLost). A sender that had forgotten would wait for two more.
+// req: RFC6675 s5 SHOULD keep-scoreboard
+#[test]
+fn the_scoreboard_outlives_a_recovery() {
+    let mut host = ten_sent_by_sack();
+    let mut left: Vec<u64> = (2..=10).flat_map(|last| acknowledge(&mut host, 1, &[(2, last)])).collect();
+    for last in [14, 16] {
+        left.extend(acknowledge(&mut host, 1, &[(last, last), (2, 12)]));
+    }
+    left.extend(acknowledge(&mut host, 13, &[]));
+    left.retain(|segment| *segment <= 10);
+    assert_eq!(left, [1], "one segment is repaired");
+    assert_eq!(acknowledge(&mut host, 13, &[(18, 18)]).first(), Some(&13));
+}

@@ -76,7 +76,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
         best,
         loads,
         parted,
-        notes: mut told,
+        mut notes,
         drain,
     } = checked;
     let run = &experiment.run;
@@ -118,10 +118,10 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     let weights = chosen.iter().map(|chosen| chosen.settings.weight as u32);
     let weights = if run.ecmp == Ecmp::Weighted { weights.collect() } else { Arc::default() };
     let sharing = Sharing { ecmp: run.ecmp, seed: run.seed, gap: experiment.routing.flowlet_gap, weights };
-    let (mut networks, places, mut commons) =
+    let (mut networks, places, mut directory) =
         lay_out(ports, buffers, routing, &partition, experiment, (&graph, &sharing));
-    commons.best = if experiment.events.is_empty() { vec![] } else { best };
-    commons.fastest = experiment.reroutes().then(|| Fastest::new(&commons.routing));
+    directory.best = if experiment.events.is_empty() { vec![] } else { best };
+    directory.fastest = experiment.reroutes().then(|| Fastest::new(&directory.routing));
     networks.iter_mut().for_each(|network| network.until = Time::ZERO + run.duration);
     if partition.whole.is_some() {
         for (i, load) in (0..).zip(&mut loads) {
@@ -148,15 +148,15 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     Simulation {
         names: ResultNames::new(experiment, &graph),
         notes: {
-            told.splice(
+            notes.splice(
                 0..0,
                 notes::at_build(experiment, &graph, &chosen, &flow_control, &timeline, &parted),
             );
-            told
+            notes
         },
         places,
         cells,
-        commons,
+        directory,
         partition,
         threads: 1,
         effort: Effort::default(),

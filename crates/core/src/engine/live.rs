@@ -6,7 +6,6 @@ use crate::engine::{Control, RunError, SharedCells, Simulation};
 use crate::hosts::Pair;
 use crate::hosts::connections::locked;
 use crate::hosts::records::alpha;
-use crate::net::pfc::PAUSE;
 use crate::net::port::chain::Store;
 use crate::net::port::{Port, Service};
 use crate::packet::{Flags, Packet};
@@ -103,7 +102,7 @@ impl Simulation {
     /// up to `most_packets` of the `packets` in queues that serve in order and on wires.
     pub fn observe(&self, most_packets: usize) -> Vec<TableData> {
         let (mut ports, mut flows) = (vec![], vec![]);
-        self.look(u32::MAX, &mut ports, &mut flows);
+        self.look(None, &mut ports, &mut flows);
         vec![ports_table(&ports), flows_table(&flows), self.packets_now(most_packets.min(MAX_PACKETS))]
     }
 
@@ -123,15 +122,15 @@ impl Simulation {
                 break;
             }
             ended = self.advance(self.now + every, control)?;
-            self.look(most_flows, &mut ports, &mut flows);
+            self.look(Some(most_flows), &mut ports, &mut flows);
         }
         Ok((ended, vec![ports_table(&ports), flows_table(&flows)]))
     }
 
-    fn look(&self, most_flows: u32, ports: &mut Vec<PortNow>, flows: &mut Vec<FlowNow>) {
+    fn look(&self, most_flows: Option<u32>, ports: &mut Vec<PortNow>, flows: &mut Vec<FlowNow>) {
         ports.extend(self.ports().enumerate().map(|(number, port)| self.port_now(number, port)));
-        for (id, connection) in (0..).zip(&self.commons.connections) {
-            if connection.serial >= most_flows || !self.roster.stands(id) {
+        for (id, connection) in (0..).zip(&self.directory.connections) {
+            if most_flows.is_some_and(|most| connection.serial >= most) || !self.roster.stands(id) {
                 continue;
             }
             let ((cell, sender), (other, receiver)) = (connection.sender, connection.receiver);
@@ -163,12 +162,12 @@ impl Simulation {
     fn packets_now(&self, most: usize) -> TableData {
         let all = (0..).zip(self.ports()).flat_map(|(number, port)| {
             let packets = port.chain.iter(self.store(number as usize)).map(move |packet| (number, *packet));
-            packets.filter(|(_, packet)| packet.flow != PAUSE)
+            packets.filter(|(_, packet)| !packet.is_pause())
         });
         let rows: Vec<PacketNow> = all
             .take(most)
             .map(|(port, packet)| {
-                let serial = self.commons.connections[packet.flow as usize].serial;
+                let serial = self.directory.connections[packet.flow as usize].serial;
                 PacketNow { port, serial, packet }
             })
             .collect();

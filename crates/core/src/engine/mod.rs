@@ -18,7 +18,7 @@ use crate::hosts::cell::Cell;
 use crate::hosts::connections::{Connections, Opener, Roster};
 use crate::net::port::Port;
 use crate::net::port::chain::Store;
-use crate::net::{Commons, Network};
+use crate::net::{Directory, Network};
 use crate::probe::settings::ProbeSettings;
 use crate::probe::traces::{Clock, PacketRow, PortRow, QueueRow};
 use crate::workload::{WorkCx, Workload};
@@ -44,7 +44,7 @@ pub struct Load {
 /// A run: built from an [`crate::Experiment`], run once, read as tables.
 pub struct Simulation {
     cells: Vec<Cell>,
-    commons: Commons,
+    directory: Directory,
     roster: Roster,
     /// By link: its port's cell and place there.
     places: Vec<(u32, u32)>,
@@ -94,7 +94,7 @@ pub struct Simulation {
 /// The cells at work, and the data that they read.
 struct SharedCells {
     cells: Vec<Mutex<Cell>>,
-    commons: RwLock<Commons>,
+    directory: RwLock<Directory>,
 }
 
 impl Simulation {
@@ -122,7 +122,7 @@ impl Simulation {
         self.stop_at = until;
         self.roster.cancelled = control.flag();
         let cells = std::mem::take(&mut self.cells).into_iter().map(Mutex::new).collect();
-        let shared = SharedCells { cells, commons: RwLock::new(std::mem::take(&mut self.commons)) };
+        let shared = SharedCells { cells, directory: RwLock::new(std::mem::take(&mut self.directory)) };
         let partition = self.partition.clone();
         let result = match &partition.whole {
             Some(_) => self.run_single(&shared, control),
@@ -130,13 +130,13 @@ impl Simulation {
         };
         let whole = |cell: Mutex<Cell>| cell.into_inner().unwrap_or_else(PoisonError::into_inner);
         self.cells = shared.cells.into_iter().map(whole).collect();
-        self.commons = shared.commons.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.directory = shared.directory.into_inner().unwrap_or_else(PoisonError::into_inner);
         result.map(|()| self.finished)
     }
 
     /// The connections at a time.
     fn connections<'a>(roster: &'a mut Roster, shared: &'a SharedCells, now: Time) -> Connections<'a> {
-        Connections { cells: &shared.cells, commons: &shared.commons, roster, now }
+        Connections { cells: &shared.cells, directory: &shared.directory, roster, now }
     }
 
     /// Wakes a load; returns the time of its next wake, if that is sooner than its pending one.
@@ -178,7 +178,7 @@ impl Simulation {
 
     /// Packets under way as the connections' ends count them, for tests.
     pub fn outstanding(&self) -> u64 {
-        let standing = (0..).zip(&self.commons.connections).filter(|(id, _)| self.roster.stands(*id));
+        let standing = (0..).zip(&self.directory.connections).filter(|(id, _)| self.roster.stands(*id));
         let under_way = standing.map(|(_, connection)| {
             let ((cell, sender), (other, receiver)) = (connection.sender, connection.receiver);
             let sending = &self.cells[cell as usize].hosts.senders[sender as usize];

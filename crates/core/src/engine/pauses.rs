@@ -52,11 +52,11 @@ impl Simulation {
     fn gather(&mut self, shared: &SharedCells) {
         let roster = &mut self.roster;
         let mut acked: Vec<Acked> = vec![];
-        let commons = shared.commons.read().unwrap_or_else(PoisonError::into_inner);
+        let directory = shared.directory.read().unwrap_or_else(PoisonError::into_inner);
         for cell in &shared.cells {
             let mut cell = locked(cell);
             acked.append(&mut cell.hosts.acked);
-            cell.network.tap_wires(&commons);
+            cell.network.tap_wires(&directory);
             roster.message_rows.append(&mut cell.hosts.message_rows);
             roster.trace_rows.append(&mut cell.hosts.trace_rows);
             self.tapped.append(&mut cell.network.tapped);

@@ -203,37 +203,37 @@ impl Simulation {
         self.roster.longest.forget();
         if self.timeline.follow(self.now) {
             let down: Vec<u32> = self.timeline.left_out.iter().copied().collect();
-            shared.commons.write().unwrap_or_else(PoisonError::into_inner).routing.rebuild(&down);
+            shared.directory.write().unwrap_or_else(PoisonError::into_inner).routing.rebuild(&down);
         }
     }
 
     fn change_link(&mut self, shared: &SharedCells, Change { link, what, .. }: Change) {
         {
-            let mut commons = shared.commons.write().unwrap_or_else(PoisonError::into_inner);
+            let mut directory = shared.directory.write().unwrap_or_else(PoisonError::into_inner);
             match what {
-                What::Rate(rate) => commons.links[link as usize].0 = rate,
-                What::Delay(delay) => commons.links[link as usize].1 = delay,
+                What::Rate(rate) => directory.links[link as usize].0 = rate,
+                What::Delay(delay) => directory.links[link as usize].1 = delay,
                 What::State(_) | What::Loss(_) | What::Pause(..) => {}
             }
         }
         let pauses = self.pauses_of_peer(shared, link);
-        let commons = shared.commons.read().unwrap_or_else(PoisonError::into_inner);
+        let directory = shared.directory.read().unwrap_or_else(PoisonError::into_inner);
         let (cell, place) = self.places[link as usize];
         let cell = &mut *locked(&shared.cells[cell as usize]);
         cell.network.now = self.now;
         let port = &mut cell.network.ports[place as usize];
         match what {
-            What::State(LinkState::Down) => cell.network.cut(place, &commons),
-            What::State(LinkState::Up) => cell.network.revive(place, pauses, &commons),
+            What::State(LinkState::Down) => cell.network.cut(place, &directory),
+            What::State(LinkState::Up) => cell.network.revive(place, pauses, &directory),
             What::Rate(rate) => port.set_rate(rate),
             What::Delay(delay) => port.delay = delay,
             What::Pause(priorities, begins) => {
                 let change = |held| if begins { held | priorities } else { held & !priorities };
-                cell.network.hold(place, change, &commons);
+                cell.network.hold(place, change, &directory);
             }
             What::Loss(loss) => port.faults.iter_mut().for_each(|faults| faults.loss = loss),
         }
-        cell.apply_changes(&commons);
+        cell.apply_changes(&directory);
     }
 
     /// The frame by which the port at the other end would pause this one, under flow control.

@@ -23,7 +23,7 @@ pub enum Event {
     Receiver(u32),
     /// A workload asked to be woken.
     Load(u32),
-    /// The clock of a port's controller strikes.
+    /// The clock of a port's controller ticks.
     Tick(u32),
     /// The clock of a port that pauses its peer, or that its peer pauses.
     Pause(u32),

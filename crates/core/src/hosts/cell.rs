@@ -2,7 +2,7 @@
 
 use super::work::{Hosts, Order};
 use crate::events::Event;
-use crate::net::{Commons, Happened, Net, Network, Parcel};
+use crate::net::{Directory, Happened, Net, Network, Parcel};
 use shallows_units::Time;
 use std::collections::VecDeque;
 
@@ -44,9 +44,9 @@ impl Cell {
 
     /// Handles events in order of time until `until`, before the events of that time, or until the
     /// engine has to act.
-    pub fn run(&mut self, commons: &Commons, until: Time) -> Stop {
+    pub fn run(&mut self, directory: &Directory, until: Time) -> Stop {
         let Cell { network, hosts, handled, .. } = self;
-        let mut net = Net { network, commons };
+        let mut net = Net { network, directory };
         let most = LOOK_EVERY - *handled % LOOK_EVERY;
         let mut left = most;
         let stop = loop {
@@ -69,8 +69,8 @@ impl Cell {
     }
 
     /// Carries out an application's order to the sending end at `place`.
-    pub fn perform(&mut self, place: u32, order: Order, commons: &Commons) {
-        let mut net = Net { network: &mut self.network, commons };
+    pub fn perform(&mut self, place: u32, order: Order, directory: &Directory) {
+        let mut net = Net { network: &mut self.network, directory };
         self.hosts.perform(place, order, &mut net);
         if !net.changes.is_empty() {
             take_changes(&mut self.hosts, &mut net);
@@ -80,8 +80,8 @@ impl Cell {
 
 impl Cell {
     /// Tells the senders of this cell what has happened to their packets outside of events.
-    pub fn apply_changes(&mut self, commons: &Commons) {
-        take_changes(&mut self.hosts, &mut Net { network: &mut self.network, commons });
+    pub fn apply_changes(&mut self, directory: &Directory) {
+        take_changes(&mut self.hosts, &mut Net { network: &mut self.network, directory });
     }
 }
 
@@ -89,7 +89,7 @@ impl Cell {
 #[inline(always)]
 pub(super) fn handle(event: Event, hosts: &mut Hosts, net: &mut Net) {
     if let Event::Wire(port) = event {
-        if let Some(packet) = net.network.land(port, net.commons) {
+        if let Some(packet) = net.network.land(port, net.directory) {
             hosts.on_packet(&packet, net);
         }
     } else {
@@ -105,14 +105,14 @@ pub(super) fn handle(event: Event, hosts: &mut Hosts, net: &mut Net) {
 fn handle_other(event: Event, hosts: &mut Hosts, net: &mut Net) {
     match event {
         Event::Wire(_) | Event::Load(_) => {}
-        Event::Port(port) => net.network.depart(port, net.commons),
+        Event::Port(port) => net.network.depart(port, net.directory),
         Event::Sender(place) => hosts.on_sender_timer(place, net),
         Event::Receiver(place) => hosts.on_receiver_timer(place, net),
         Event::Pull(host) => hosts.on_pacer(host, net),
         Event::Tick(port) => net.network.tick(port),
-        Event::Pause(port) => net.network.on_pause_clock(port, net.commons),
+        Event::Pause(port) => net.network.on_pause_clock(port, net.directory),
         Event::Stray(place) => {
-            if let Some(packet) = net.network.land_stray(place, net.commons) {
+            if let Some(packet) = net.network.land_stray(place, net.directory) {
                 hosts.on_packet(&packet, net);
             }
         }
@@ -124,7 +124,7 @@ fn handle_other(event: Event, hosts: &mut Hosts, net: &mut Net) {
 pub(super) fn take_changes(hosts: &mut Hosts, net: &mut Net) {
     let mut changes = std::mem::take(&mut net.network.changes);
     changes.retain(|change| {
-        let (cell, place) = net.commons.connections[change.flow as usize].sender;
+        let (cell, place) = net.directory.connections[change.flow as usize].sender;
         if change.what == Happened::Left {
             hosts.on_room(place, change.at, net.network);
             return false; // a host's port and its senders are in one cell

@@ -13,7 +13,7 @@ pub use super::roster::{CONNECTION_BYTES, Class, MAX_FLOWS, Opener, Roster};
 use super::work::Order;
 use crate::cc::{Algorithm, FlowInfo, PathInfo};
 use crate::events::Source;
-use crate::net::{Change, Commons, Connection, Net};
+use crate::net::{Change, Connection, Directory, Net};
 use crate::routing::graph::NodeId;
 use crate::transport::{AnyReceiver, AnySender, State};
 use shallows_units::{Rate, Time};
@@ -26,7 +26,7 @@ pub struct Connections<'a> {
     /// The cells.
     pub cells: &'a [Mutex<Cell>],
     /// Their shared data.
-    pub commons: &'a RwLock<Commons>,
+    pub directory: &'a RwLock<Directory>,
     /// The list of connections.
     pub roster: &'a mut Roster,
     /// The caller's present.
@@ -44,23 +44,23 @@ pub fn done(cells: &[Mutex<Cell>]) -> u64 {
 }
 
 impl Connections<'_> {
-    fn commons(&self) -> RwLockReadGuard<'_, Commons> {
-        self.commons.read().unwrap_or_else(PoisonError::into_inner)
+    fn directory(&self) -> RwLockReadGuard<'_, Directory> {
+        self.directory.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn connection(&self, id: FlowId) -> Connection {
-        self.commons().connections[id as usize]
+        self.directory().connections[id as usize]
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Commons) -> T) -> T {
-        change(&mut self.commons.write().unwrap_or_else(PoisonError::into_inner))
+    fn change<T>(&self, change: impl FnOnce(&mut Directory) -> T) -> T {
+        change(&mut self.directory.write().unwrap_or_else(PoisonError::into_inner))
     }
 
     // ---- calls of workloads ----
 
     /// Packets of `from` come to `to`.
     pub fn leads(&self, from: NodeId, to: NodeId) -> bool {
-        self.change(|commons| commons.routing.leads(from, to))
+        self.change(|directory| directory.routing.leads(from, to))
     }
 
     /// Opens a connection; `bytes` is the size that the application announces, if it does.
@@ -89,7 +89,7 @@ impl Connections<'_> {
     /// Writes without end.
     pub fn send_forever(&mut self, id: FlowId) {
         self.roster.lives[id as usize].unbounded = true;
-        self.change(|commons| commons.connections[id as usize].end = u64::MAX);
+        self.change(|directory| directory.connections[id as usize].end = u64::MAX);
         self.write(id, u64::MAX);
     }
 
@@ -97,7 +97,7 @@ impl Connections<'_> {
     pub fn emit(&mut self, opener: Opener, ends: Pair, pair: u64) -> FlowId {
         let id = self.place(opener, ends, None);
         self.roster.lives[id as usize].unbounded = true;
-        self.change(|commons| commons.connections[id as usize].end = u64::MAX);
+        self.change(|directory| directory.connections[id as usize].end = u64::MAX);
         self.order(id, Order::Open);
         self.order(id, Order::Emit(pair));
         id
@@ -128,13 +128,13 @@ impl Connections<'_> {
         self.roster.opened += 1;
         let id = self.number();
         let mut longest = std::mem::take(&mut self.roster.longest);
-        let (labels, enters, path, last, least) = self.change(|commons| {
-            commons.routing.find([ends.0, ends.1]);
-            let routing = &commons.routing;
-            let enters = [ends.0, ends.1].map(|host| commons.enters(host));
+        let (labels, enters, path, last, least) = self.change(|directory| {
+            directory.routing.find([ends.0, ends.1]);
+            let routing = &directory.routing;
+            let enters = [ends.0, ends.1].map(|host| directory.enters(host));
             let (mut rates, mut links) = (None, 0);
             for link in routing.path(ends) {
-                let rate = commons.links[link as usize].0;
+                let rate = directory.links[link as usize].0;
                 let (first, _, least) = rates.unwrap_or((rate, rate, rate));
                 (rates, links) = (Some((first, rate, least.min(rate))), links + 1);
             }
@@ -142,8 +142,8 @@ impl Connections<'_> {
                 links = routing.most_links(ends) as u32;
             }
             let (line_rate, last, least) = rates.unwrap_or((Rate::bps(1), Rate::bps(1), Rate::bps(1)));
-            let there = longest.time(routing, ends, config.packet, &commons.links);
-            let back = longest.time(routing, (ends.1, ends.0), 0, &commons.links);
+            let there = longest.time(routing, ends, config.packet, &directory.links);
+            let back = longest.time(routing, (ends.1, ends.0), 0, &directory.links);
             let path =
                 PathInfo { line_rate, switches: u32::saturating_sub(links, 1), base_rtt: there + back };
             (routing.labels(ends, serial), enters, path, last, least)
@@ -204,11 +204,11 @@ impl Connections<'_> {
             timeouts: TimeoutCounts::default(),
         };
         let cells = [ends.0, ends.1].map(|host| self.roster.cell_of[host.index()]);
-        let sender = self.in_cell(cells[0], |cell, commons| {
-            cell.hosts.add_sender(sending, &mut Net { network: &mut cell.network, commons })
+        let sender = self.in_cell(cells[0], |cell, directory| {
+            cell.hosts.add_sender(sending, &mut Net { network: &mut cell.network, directory })
         });
-        let receiver = self.in_cell(cells[1], |cell, commons| {
-            cell.hosts.add_receiver(receiving, &mut Net { network: &mut cell.network, commons })
+        let receiver = self.in_cell(cells[1], |cell, directory| {
+            cell.hosts.add_receiver(receiving, &mut Net { network: &mut cell.network, directory })
         });
         let connection = Connection {
             serial,
@@ -222,9 +222,9 @@ impl Connections<'_> {
             end: 0,
         };
         let life = Life { written: 0, unbounded: false, opened: self.now, config: load.config, stands: true };
-        self.change(|commons| match commons.connections.get_mut(id as usize) {
+        self.change(|directory| match directory.connections.get_mut(id as usize) {
             Some(place) => *place = connection,
-            None => commons.connections.push(connection),
+            None => directory.connections.push(connection),
         });
         match self.roster.lives.get_mut(id as usize) {
             Some(place) => *place = life,
@@ -249,8 +249,8 @@ impl Connections<'_> {
         roster.vacant.pop().unwrap_or(roster.lives.len() as u32)
     }
 
-    fn in_cell<T>(&self, cell: u32, act: impl FnOnce(&mut Cell, &Commons) -> T) -> T {
-        act(&mut locked(&self.cells[cell as usize]), &self.commons())
+    fn in_cell<T>(&self, cell: u32, act: impl FnOnce(&mut Cell, &Directory) -> T) -> T {
+        act(&mut locked(&self.cells[cell as usize]), &self.directory())
     }
 
     /// A request of the application to the sending end, or to one that reads, at the present.
@@ -259,8 +259,8 @@ impl Connections<'_> {
         let (cell, place) =
             if matches!(order, Order::Read(_)) { connection.receiver } else { connection.sender };
         let (at_once, now) = (self.cells.len() == 1, self.now);
-        self.in_cell(cell, |cell, commons| match at_once {
-            true => cell.perform(place, order, commons),
+        self.in_cell(cell, |cell, directory| match at_once {
+            true => cell.perform(place, order, directory),
             false => cell.orders.push_back((now, place, order)),
         });
         if !at_once {
@@ -293,7 +293,7 @@ impl Connections<'_> {
         }
         let block = Block { end, bytes: write.bytes };
         self.order(id, Order::Announce(block, write.deadline.map(|span| now + span)));
-        self.change(|commons| commons.connections[id as usize].end = end);
+        self.change(|directory| directory.connections[id as usize].end = end);
     }
 
     fn write(&mut self, id: FlowId, bytes: u64) {
@@ -344,8 +344,8 @@ impl Connections<'_> {
             receiving.counts_from(from).then(|| FlowRow::new(sending, receiving, unbounded, from, now))
         });
         self.roster.flow_rows.extend(row);
-        self.in_cell(connection.receiver.0, |cell, commons| {
-            cell.hosts.undelivered_messages(connection.receiver.1 as usize, now, commons);
+        self.in_cell(connection.receiver.0, |cell, directory| {
+            cell.hosts.undelivered_messages(connection.receiver.1 as usize, now, directory);
         });
     }
 

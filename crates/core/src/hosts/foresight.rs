@@ -8,7 +8,7 @@ use super::work::Hosts;
 use crate::events::Event;
 use crate::events::fetch::{LINE, fetch};
 use crate::events::spread::Spread;
-use crate::net::{Commons, Network};
+use crate::net::{Directory, Network};
 use crate::packet::{Flags, Packet};
 use shallows_units::{Index, Span, Time};
 
@@ -99,13 +99,13 @@ impl Cell {
     }
 
     /// The third step: the memory that the first packet of each wire will touch where it lands.
-    pub(super) fn foresee_ends(&mut self, landings: &Landings, commons: &Commons) {
+    pub(super) fn foresee_ends(&mut self, landings: &Landings, directory: &Directory) {
         for event in &landings.due {
             let Event::Wire(port) = event else { continue };
             let Some((packet, end)) = self.network.next_from(*port) else { continue };
             let packet = *packet;
-            match self.network.way(end, &packet, commons).get() {
-                None => self.hosts.foresee_end(&packet, commons),
+            match self.network.way(end, &packet, directory).get() {
+                None => self.hosts.foresee_end(&packet, directory),
                 Some(port) => self.network.foresee(port),
             }
         }
@@ -114,8 +114,8 @@ impl Cell {
 
 impl Hosts {
     /// `packet` may come to the end that it is for.
-    fn foresee_end(&self, packet: &Packet, commons: &Commons) {
-        let connection = &commons.connections[packet.flow as usize];
+    fn foresee_end(&self, packet: &Packet, directory: &Directory) {
+        let connection = &directory.connections[packet.flow as usize];
         if packet.flags.any(Flags::REVERSE) {
             self.foresee_sender(connection.sender.1);
         } else {

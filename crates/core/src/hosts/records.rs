@@ -5,10 +5,10 @@ use super::ends::{Message, ReceivingEnd, SendingEnd};
 use super::facts::{ClassRecord, FlowId, MessageRow, Pair, TimeoutCounts};
 use super::work::Hosts;
 use crate::cc::CongestionControl;
-use crate::net::{Commons, Net};
+use crate::net::{Directory, Net};
 use crate::probe::traces::FlowTraceRow;
 use crate::routing::ideal::Burst;
-use crate::transport::datagram::{Heard, Late};
+use crate::transport::datagram::{Late, Received};
 use crate::transport::half::SenderCounts;
 use crate::transport::roce::wire::{AETH, RETH};
 use crate::transport::{AnyReceiver, AnySender, Config, TransportKind};
@@ -69,7 +69,7 @@ pub struct Datagrams {
     /// Those that waited for room in the host's port.
     pub late: Late,
     /// Those that came.
-    pub heard: Heard,
+    pub received: Received,
     /// Packets still under way.
     pub in_flight: u64,
 }
@@ -114,10 +114,10 @@ impl FlowRow {
             alpha: alpha(&sending.sender),
             datagrams: match (&sending.sender, &receiving.receiver) {
                 (AnySender::Datagram(sender), AnyReceiver::Datagram(receiver)) => {
-                    let (late, heard) = (sender.late, receiver.heard);
+                    let (late, received) = (sender.late, receiver.received);
                     // Those under way that left before the statistics began are not among the sent ones.
-                    let in_flight = sending.under_way(receiving).min(counts.packets - heard.datagrams);
-                    Some(Box::new(Datagrams { late, heard, in_flight }))
+                    let in_flight = sending.under_way(receiving).min(counts.packets - received.datagrams);
+                    Some(Box::new(Datagrams { late, received, in_flight }))
                 }
                 _ => None,
             },
@@ -132,14 +132,14 @@ impl Hosts {
         place: usize,
         message: &Message,
         ended: Option<Time>,
-        (now, commons): (Time, &Commons),
+        (now, directory): (Time, &Directory),
     ) {
         self.messages_done += 1;
         if message.started < self.measured_from || message.asks {
             return;
         }
-        let ideal = self.ideal(place, message, commons);
-        let ideal_back = self.ideal_back(place, commons);
+        let ideal = self.ideal(place, message, directory);
+        let ideal_back = self.ideal_back(place, directory);
         let Message { bytes, started, deadline, tag, .. } = *message;
         let met = deadline.and_then(|deadline| match ended {
             Some(ended) => Some(ended - started <= deadline),
@@ -166,7 +166,7 @@ impl Hosts {
 
     /// Time the message would take alone on the empty network, with a window that never limits: the
     /// handshake where it waited for one, or the request that reads it, then its packets, store and forward.
-    pub(super) fn ideal(&mut self, place: usize, message: &Message, commons: &Commons) -> Span {
+    pub(super) fn ideal(&mut self, place: usize, message: &Message, directory: &Directory) -> Span {
         let about = self.receivers[place].about;
         let config = &self.configs[about.config as usize];
         let (mss, header) = (config.rules.mss, u64::from(config.header));
@@ -178,10 +178,10 @@ impl Hosts {
         let mut time = |ends: Pair, packets: u64, last: u64| {
             let full = mss + header;
             let burst = Burst { packets, first: Bytes(full + more), full: Bytes(full), last: Bytes(last) };
-            let wire = |link| commons.best(link);
-            match &commons.fastest {
-                Some(fastest) => fastest.time(&commons.routing, ends, burst, wire),
-                None => ideals.time(&commons.routing, ends, burst, wire),
+            let wire = |link| directory.best(link);
+            match &directory.fastest {
+                Some(fastest) => fastest.time(&directory.routing, ends, burst, wire),
+                None => ideals.time(&directory.routing, ends, burst, wire),
             }
         };
         let handshake = if message.first_of_fresh {
@@ -199,7 +199,7 @@ impl Hosts {
     }
 
     /// Time of an acknowledgement on the empty network, from the receiver back; none of a READ, which nobody acknowledges.
-    fn ideal_back(&mut self, place: usize, commons: &Commons) -> Option<Span> {
+    fn ideal_back(&mut self, place: usize, directory: &Directory) -> Option<Span> {
         let about = self.receivers[place].about;
         let config = &self.configs[about.config as usize];
         let queue_pair = config.kind == TransportKind::Roce;
@@ -208,18 +208,18 @@ impl Hosts {
         let full = config.rules.mss + u64::from(config.header);
         let first = full + if queue_pair { u64::from(config.roce.first) } else { 0 };
         let burst = Burst { packets: 0, first: Bytes(first), full: Bytes(full), last };
-        let (ends, wire) = ((about.ends.1, about.ends.0), |link| commons.best(link));
-        let time = match &commons.fastest {
-            Some(fastest) => fastest.time(&commons.routing, ends, burst, wire),
-            None => self.ideals.time(&commons.routing, ends, burst, wire),
+        let (ends, wire) = ((about.ends.1, about.ends.0), |link| directory.best(link));
+        let time = match &directory.fastest {
+            Some(fastest) => fastest.time(&directory.routing, ends, burst, wire),
+            None => self.ideals.time(&directory.routing, ends, burst, wire),
         };
         config.roce.reads.is_none().then_some(time)
     }
 
     /// Rows of the messages that a connection has not delivered.
-    pub(super) fn undelivered_messages(&mut self, place: usize, now: Time, commons: &Commons) {
+    pub(super) fn undelivered_messages(&mut self, place: usize, now: Time, directory: &Directory) {
         for message in std::mem::take(&mut self.receivers[place].messages) {
-            self.record_message(place, &message, None, (now, commons));
+            self.record_message(place, &message, None, (now, directory));
         }
     }
 
@@ -247,7 +247,7 @@ impl Hosts {
     /// A row of the flow trace if the window has changed; both ends are in this cell.
     #[cold]
     pub(super) fn trace_change(&mut self, id: FlowId, net: &Net) {
-        let connection = &net.commons.connections[id as usize];
+        let connection = &net.directory.connections[id as usize];
         let sending = &mut self.senders[connection.sender.1 as usize];
         let cwnd = sending.sender.window().bytes();
         if cwnd != sending.traced_cwnd && !sending.vacant {

@@ -7,7 +7,7 @@
 use super::cell::{Cell, handle, take_changes};
 pub use super::foresight::LONGEST;
 use super::foresight::{AHEAD, Landings};
-use crate::net::{Commons, Mailbox, Mailboxes, Net, Network, Parcel};
+use crate::net::{Directory, Mailbox, Mailboxes, Net, Network, Parcel};
 use crate::packet::{Carried, NONE};
 use shallows_units::{Span, Time};
 
@@ -27,10 +27,10 @@ impl WindowScratch {
 
     /// Asks for the memory that number `number` will need, and more for those before it.
     #[inline(always)]
-    fn foresee(&mut self, number: usize, network: &mut Network, commons: &Commons) {
+    fn foresee(&mut self, number: usize, network: &mut Network, directory: &Directory) {
         if number < self.landings.keys.len() {
             let parcel = self.parcel(number);
-            let way = network.way(parcel.end, &parcel.packet, commons);
+            let way = network.way(parcel.end, &parcel.packet, directory);
             self.landings.ways.push(way);
             network.store.foresee_free(AHEAD);
             if let Some(port) = way.get() {
@@ -63,34 +63,34 @@ impl Cell {
         mailbox: &mut Mailbox,
         scratch: &mut WindowScratch,
         mailboxes: &impl Mailboxes,
-        commons: &Commons,
+        directory: &Directory,
     ) -> Time {
         self.foresee_ports(window.until, &mut scratch.landings);
         self.collect(window, mailbox, scratch);
         self.foresee_wires(&scratch.landings);
-        (0..AHEAD).for_each(|number| scratch.foresee(number, &mut self.network, commons));
-        self.foresee_ends(&scratch.landings, commons);
+        (0..AHEAD).for_each(|number| scratch.foresee(number, &mut self.network, directory));
+        self.foresee_ends(&scratch.landings, directory);
         let mut next = 0;
         loop {
             let order_at = self.orders.front().map_or(Time::MAX, |order| order.0);
             let until = window.until.min(order_at);
-            next = self.work_until(until, next, scratch, commons);
+            next = self.work_until(until, next, scratch, directory);
             if order_at >= window.until {
                 break;
             }
-            self.perform_until(order_at, commons);
+            self.perform_until(order_at, directory);
         }
         self.network.now = window.until;
-        let lands = self.network.hand_over(window.next_until, mailboxes, commons);
+        let lands = self.network.hand_over(window.next_until, mailboxes, directory);
         self.wanted_at(lands, window.lookahead)
     }
 
     /// Carries out the orders of applications due by `until`.
-    pub fn perform_until(&mut self, until: Time, commons: &Commons) {
+    pub fn perform_until(&mut self, until: Time, directory: &Directory) {
         while let Some((at, place, order)) = self.orders.front().copied().filter(|order| order.0 <= until) {
             self.orders.pop_front();
             self.network.now = at;
-            self.perform(place, order, commons);
+            self.perform(place, order, directory);
         }
     }
 
@@ -100,9 +100,9 @@ impl Cell {
         until: Time,
         lookahead: Span,
         mailboxes: &impl Mailboxes,
-        commons: &Commons,
+        directory: &Directory,
     ) -> Time {
-        let lands = self.network.hand_over(until, mailboxes, commons);
+        let lands = self.network.hand_over(until, mailboxes, directory);
         self.wanted_at(lands, lookahead)
     }
 
@@ -161,10 +161,10 @@ impl Cell {
         until: Time,
         mut next: usize,
         scratch: &mut WindowScratch,
-        commons: &Commons,
+        directory: &Directory,
     ) -> usize {
         let Cell { network, hosts, handled, .. } = self;
-        let mut net = Net { network, commons };
+        let mut net = Net { network, directory };
         loop {
             let lands = scratch.landings.at(next).map_or(until, |at| at.min(until));
             while let Some((at, event)) = net.events.pop_before(lands) {
@@ -175,12 +175,12 @@ impl Cell {
             if lands == until {
                 return next;
             }
-            scratch.foresee(next + AHEAD, net.network, commons);
+            scratch.foresee(next + AHEAD, net.network, directory);
             let (parcel, way) = (scratch.parcel(next), scratch.landings.ways[next]);
             next += 1;
             net.now = lands;
             *handled += 1;
-            if let Some(packet) = net.network.land_parcel(parcel, way, commons) {
+            if let Some(packet) = net.network.land_parcel(parcel, way, directory) {
                 hosts.on_packet(&packet, &mut net);
             }
             if !net.network.changes.is_empty() {

@@ -168,7 +168,7 @@ impl Hosts {
     #[inline]
     pub fn on_packet(&mut self, packet: &Packet, net: &mut Net) {
         let sent = net.totals.sent;
-        let connection = &net.commons.connections[packet.flow as usize];
+        let connection = &net.directory.connections[packet.flow as usize];
         if packet.flags.any(Flags::REVERSE) {
             let end = &mut self.senders[connection.sender.1 as usize];
             let config = &self.configs[end.about.config as usize];
@@ -341,7 +341,7 @@ impl Hosts {
 
     #[cold]
     fn complete_messages(&mut self, id: FlowId, net: &Net) {
-        let connection = net.commons.connections[id as usize];
+        let connection = net.directory.connections[id as usize];
         let place = connection.receiver.1 as usize;
         loop {
             let end = &mut self.receivers[place];
@@ -352,10 +352,10 @@ impl Hosts {
                 end.ended = Some(net.now);
             }
             let load = end.about.load;
-            self.record_message(place, &message, Some(net.now), (net.now, net.commons));
+            self.record_message(place, &message, Some(net.now), (net.now, net.directory));
             if self.loads[load as usize].listens {
                 let (tag, started) = (message.tag, message.started);
-                let ideal = self.ideal(place, &message, net.commons);
+                let ideal = self.ideal(place, &message, net.directory);
                 self.done.push_back((load, MessageDone { flow: id, tag, started, ideal }));
                 self.has_notices = true;
             }
@@ -365,7 +365,7 @@ impl Hosts {
     /// A packet has come to the receiving end of a closed connection: it may have been the last.
     #[cold]
     fn note_received(&mut self, id: FlowId, net: &Net) {
-        let end = &self.receivers[net.commons.connections[id as usize].receiver.1 as usize];
+        let end = &self.receivers[net.directory.connections[id as usize].receiver.1 as usize];
         let handshakes = self.configs[end.about.config as usize].handshakes();
         if end.messages.is_empty() && (end.receiver.closed() || !handshakes) {
             self.note_idle(id, net.now);

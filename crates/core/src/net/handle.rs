@@ -1,6 +1,6 @@
 //! The network as hosts see it: where they send, and what they ask about their own ports.
 
-use super::{Commons, Network};
+use super::{Directory, Network};
 use crate::packet::{Extension, Packet};
 use shallows_units::Time;
 use std::ops::{Deref, DerefMut};
@@ -10,30 +10,30 @@ pub struct Net<'a> {
     /// The cell's part.
     pub network: &'a mut Network,
     /// The data that all cells read.
-    pub commons: &'a Commons,
+    pub directory: &'a Directory,
 }
 
 impl Net<'_> {
     /// A host hands `packet` to its NIC.
     #[inline(always)]
     pub fn send(&mut self, packet: &Packet) {
-        self.network.send(packet, self.commons);
+        self.network.send(packet, self.directory);
     }
 
     /// If `flow` has more than `most` bytes in its host's port: when it has so few, [`Time::MAX`] where the port will say.
     pub fn held_at_host(&mut self, flow: u32, most: u64) -> Option<Time> {
-        self.network.held_at_host(flow, most, self.commons)
+        self.network.held_at_host(flow, most, self.directory)
     }
 
     /// When the packet that `flow` has just sent will have left its host's port, so that one more may enter:
     /// [`Time::MAX`] where the port will say.
     pub fn leaves_host_at(&mut self, flow: u32) -> Time {
-        self.network.leaves_host_at(flow, self.commons)
+        self.network.leaves_host_at(flow, self.directory)
     }
 
     /// When the packet that `flow` has just sent will have left its host's port, if no other overtakes it.
     pub fn sent_by(&self, flow: u32) -> Time {
-        self.network.sent_by(flow, self.commons)
+        self.network.sent_by(flow, self.directory)
     }
 
     /// Takes the extension of a delivered packet.

@@ -45,7 +45,7 @@ use port::chain::Store;
 pub use port::counts::{Totals, Waits};
 use port::{Port, Scheduled, Service, WireEnd, WireFaults};
 use shallows_units::{Index, Span, Time};
-pub use shared::{Change, Commons, Connection, Happened};
+pub use shared::{Change, Connection, Directory, Happened};
 use std::collections::BTreeMap;
 use switch::shared_buffer::Buffers;
 pub use switch::shared_buffer::Memory;
@@ -100,7 +100,7 @@ pub struct Network {
 struct Own<'a> {
     now: Time,
     ports: &'a [Port],
-    commons: &'a Commons,
+    directory: &'a Directory,
 }
 
 impl Sight for Own<'_> {
@@ -109,7 +109,7 @@ impl Sight for Own<'_> {
         self.now
     }
     fn work(&self, link: u32) -> Span {
-        self.ports[self.commons.port_places[link as usize] as usize].work(self.now)
+        self.ports[self.directory.port_places[link as usize] as usize].work(self.now)
     }
 }
 
@@ -202,40 +202,40 @@ impl Network {
 
     /// A host hands `packet` to its NIC.
     #[inline(always)]
-    pub fn send(&mut self, packet: &Packet, commons: &Commons) {
+    pub fn send(&mut self, packet: &Packet, directory: &Directory) {
         let slot = self.store.put(packet);
-        self.send_slot(slot, commons);
+        self.send_slot(slot, directory);
     }
 
     /// A host hands the packet in `slot` to its NIC.
     #[inline(never)]
-    fn send_slot(&mut self, slot: u32, commons: &Commons) {
+    fn send_slot(&mut self, slot: u32, directory: &Directory) {
         let packet = self.store.at(slot);
         let reverse = usize::from(packet.flags.any(Flags::REVERSE));
-        let port = match commons.connections[packet.flow as usize].enters[reverse] {
+        let port = match directory.connections[packet.flow as usize].enters[reverse] {
             Entry::Port(port) => port,
             Entry::Any(host) => {
-                self.entered = self.choose(host, packet.label, commons);
+                self.entered = self.choose(host, packet.label, directory);
                 self.entered
             }
         };
-        self.enter(port, slot, commons);
+        self.enter(port, slot, directory);
     }
 
     /// `packet` enters the network at `port`.
-    pub fn inject(&mut self, port: u32, packet: &Packet, commons: &Commons) {
+    pub fn inject(&mut self, port: u32, packet: &Packet, directory: &Directory) {
         let slot = self.store.put(packet);
-        self.enter(port, slot, commons);
+        self.enter(port, slot, directory);
     }
 
     /// The packet in `slot` enters the network at `port`.
     #[inline(always)]
-    fn enter(&mut self, port: u32, slot: u32, commons: &Commons) {
+    fn enter(&mut self, port: u32, slot: u32, directory: &Directory) {
         self.totals.sent += 1;
         self.room = self.room.saturating_sub(1);
         let here = &mut self.ports[port as usize];
         let Some((wait, lands)) = here.pass(slot, &mut self.store, self.now) else {
-            return self.enter_slow(port, slot, commons);
+            return self.enter_slow(port, slot, directory);
         };
         if let Some(at) = lands {
             Self::expect_of(here, port, at, &mut self.events, &mut self.crossing);
@@ -247,9 +247,9 @@ impl Network {
 
     /// The packet in `slot` enters the network at `port`, which may refuse it or records it.
     #[inline(never)]
-    fn enter_slow(&mut self, port: u32, slot: u32, commons: &Commons) {
+    fn enter_slow(&mut self, port: u32, slot: u32, directory: &Directory) {
         let before = self.ports[port as usize].free_at;
-        self.arrive(port, slot, commons);
+        self.arrive(port, slot, directory);
         let here = &self.ports[port as usize];
         let admitted = here.free_at != before && before < self.until;
         if admitted && !matches!(here.service, Service::Departure(_)) {
@@ -259,16 +259,16 @@ impl Network {
 
     /// The port by which `node` sends on a packet with `label`.
     #[inline(always)]
-    fn choose(&mut self, node: u32, label: u32, commons: &Commons) -> u32 {
-        let place = commons.node_places[node as usize];
+    fn choose(&mut self, node: u32, label: u32, directory: &Directory) -> u32 {
+        let place = directory.node_places[node as usize];
         let (now, ports, chooser) = (self.now, &self.ports, &mut self.choosers[place as usize]);
-        let link = commons.routing.next(node, label, chooser, || Own { now, ports, commons });
-        commons.port_places[link as usize]
+        let link = directory.routing.next(node, label, chooser, || Own { now, ports, directory });
+        directory.port_places[link as usize]
     }
 
     /// The head of `port`'s wire reaches the far end; a packet at its destination is returned.
     #[inline(always)]
-    pub fn land(&mut self, port: u32, commons: &Commons) -> Option<Packet> {
+    pub fn land(&mut self, port: u32, directory: &Directory) -> Option<Packet> {
         let here = &mut self.ports[port as usize];
         let (slot, next) = here.land(&self.store, self.now);
         self.totals.hops += 1;
@@ -277,34 +277,34 @@ impl Network {
             Some(at) => self.events.expect(here.end, at),
             None => self.events.expect_nothing(here.end),
         }
-        if clear { self.forward(leads_to, slot, commons) } else { self.land_checked(port, slot, commons) }
+        if clear { self.forward(leads_to, slot, directory) } else { self.land_checked(port, slot, directory) }
     }
 
     /// A packet that left the order of its wire reaches the far end.
     #[cold]
     #[inline(never)]
-    pub fn land_stray(&mut self, place: u32, commons: &Commons) -> Option<Packet> {
+    pub fn land_stray(&mut self, place: u32, directory: &Directory) -> Option<Packet> {
         self.free_strays.push(place);
         let (packet, node, came_by) = self.strays[place as usize];
         let slot = self.store.put(&packet);
-        self.forward_from(came_by, node, slot, commons)
+        self.forward_from(came_by, node, slot, directory)
     }
 
     /// The packet in `slot` is at `node`: a switch sends it on, a host has it.
     #[inline(always)]
-    fn forward(&mut self, end: WireEnd, slot: u32, commons: &Commons) -> Option<Packet> {
+    fn forward(&mut self, end: WireEnd, slot: u32, directory: &Directory) -> Option<Packet> {
         let Some(node) = end.forwards() else {
             self.totals.delivered += 1;
             return Some(self.store.take(slot));
         };
-        let next = self.choose(node, self.store.at(slot).label, commons);
-        self.arrive(next, slot, commons);
+        let next = self.choose(node, self.store.at(slot).label, directory);
+        self.arrive(next, slot, directory);
         None
     }
 
     /// The packet in `slot` comes to port `number`. Compiled into its callers: the first two ways are those of nearly all packets.
     #[inline(always)]
-    fn arrive(&mut self, number: u32, slot: u32, commons: &Commons) {
+    fn arrive(&mut self, number: u32, slot: u32, directory: &Directory) {
         let port = &mut self.ports[number as usize];
         port.counts.packets_in += 1;
         port.counts.bytes_in += u64::from(self.store.at(slot).size);
@@ -315,55 +315,55 @@ impl Network {
             return;
         }
         if !port.flags.at_arrival {
-            return self.arrive_slow(number, slot, commons);
+            return self.arrive_slow(number, slot, directory);
         }
         let serving = port.settle(self.now, &self.store);
-        match port.admit(slot, serving, &mut self.store, self.now, |p| commons.class(p)) {
+        match port.admit(slot, serving, &mut self.store, self.now, |p| directory.class(p)) {
             Ok(Some(at)) => Self::expect_of(port, number, at, &mut self.events, &mut self.crossing),
             Ok(None) => {}
-            Err(why) => self.lose_arrival(number, slot, why, commons),
+            Err(why) => self.lose_arrival(number, slot, why, directory),
         }
     }
 
     /// The packet in `slot` comes to a port whose discipline does not decide at arrival, or not alone.
     #[inline(never)]
-    fn arrive_slow(&mut self, number: u32, slot: u32, commons: &Commons) {
+    fn arrive_slow(&mut self, number: u32, slot: u32, directory: &Directory) {
         let port = &mut self.ports[number as usize];
         port.settle(self.now, &self.store);
         if port.flags.controlled {
             let packet = self.store.take(slot);
-            self.arrive_controlled(number, &packet, commons);
+            self.arrive_controlled(number, &packet, directory);
         } else if let Service::Lined(_) = port.service {
-            self.arrive_lined(number, slot, commons);
+            self.arrive_lined(number, slot, directory);
         } else {
             let packet = self.store.take(slot);
-            self.arrive_scheduled(number, packet, commons);
+            self.arrive_scheduled(number, packet, directory);
         }
     }
 
     /// The packet in `slot`, which has come to port `number`, is dropped.
     #[cold]
     #[inline(never)]
-    fn lose_arrival(&mut self, number: u32, slot: u32, why: DropWhy, commons: &Commons) {
+    fn lose_arrival(&mut self, number: u32, slot: u32, why: DropWhy, directory: &Directory) {
         let packet = self.store.take(slot);
-        self.lose(number, packet, why, commons);
+        self.lose(number, packet, why, directory);
     }
 
     /// Takes a dropped packet out of the books.
     #[cold]
     #[inline(never)]
-    fn lose(&mut self, number: u32, packet: Packet, why: DropWhy, commons: &Commons) {
+    fn lose(&mut self, number: u32, packet: Packet, why: DropWhy, directory: &Directory) {
         if let Service::Departure(scheduled) = &mut self.ports[number as usize].service
             && !why.on_wire()
         {
-            let class = commons.class(&packet);
-            scheduled.note(&packet, commons, |record, _, queue| record.dropped(queue, class, &packet, why));
+            let class = directory.class(&packet);
+            scheduled.note(&packet, directory, |record, _, queue| record.dropped(queue, class, &packet, why));
         }
-        self.lose_outside(number, packet, why, commons);
+        self.lose_outside(number, packet, why, directory);
     }
 
     /// Records the loss of a packet that the port's discipline does not hold.
-    fn lose_outside(&mut self, number: u32, packet: Packet, why: DropWhy, commons: &Commons) {
+    fn lose_outside(&mut self, number: u32, packet: Packet, why: DropWhy, directory: &Directory) {
         let port = &mut self.ports[number as usize];
         let early = |faults: &WireFaults| port.left_at(self.now) < faults.counts_from;
         if why.on_wire() && port.faults.as_deref().is_some_and(early) {
@@ -378,7 +378,7 @@ impl Network {
             (*all, *shared) = (*all + 1, *shared + u64::from(why == DropWhy::Buffer));
         }
         if let Some(arrivals) = &mut port.arrivals {
-            arrivals[commons.class(&packet)].drops += 1;
+            arrivals[directory.class(&packet)].drops += 1;
         }
         self.changes.push(Change { flow: packet.flow, what: Happened::Lost, at: self.now });
         self.totals.dropped += 1;

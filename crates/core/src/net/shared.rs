@@ -13,7 +13,7 @@ pub struct Connection {
     pub serial: u32,
     /// Its class.
     pub class: u16,
-    /// Its load's number and one, where [`Commons::demotions`] has thresholds for it; else 0.
+    /// Its load's number and one, where [`Directory::demotions`] has thresholds for it; else 0.
     pub demotion: u16,
     /// Priorities of its data, of its acknowledgements, and of its notifications.
     pub priorities: [u8; 3],
@@ -60,9 +60,9 @@ impl Default for Connection {
     }
 }
 
-/// The data that all cells read. It changes only while no cell is at work.
+/// The directory: connections, tables and links, by which all cells find their way. It changes only while no cell is at work.
 #[derive(Debug, Default)]
-pub struct Commons {
+pub struct Directory {
     /// Connections by number; numbers of ended ones are used again.
     pub connections: Vec<Connection>,
     /// By load: the bytes of a connection at which its data fall by a priority. Empty where none do.
@@ -88,10 +88,10 @@ pub struct Commons {
     pub backs: Vec<Index>,
 }
 
-impl Commons {
+impl Directory {
     /// The shared data of a network of one cell with so many ports, for tests.
     pub fn alone(connections: Vec<Connection>, ports: u32) -> Self {
-        Commons { connections, port_places: (0..ports).collect(), ..Commons::default() }
+        Directory { connections, port_places: (0..ports).collect(), ..Directory::default() }
     }
 
     /// The best rate and delay of a link in the whole run.

@@ -118,6 +118,9 @@ impl Flags {
     }
 }
 
+/// In place of a flow: a pause frame.
+const PAUSE: u32 = u32::MAX;
+
 impl Packet {
     /// No packet: for room in which one will stand.
     pub const BLANK: Packet = Packet {
@@ -131,6 +134,17 @@ impl Packet {
         size: 0,
         flags: Flags(0),
     };
+
+    /// A pause frame of a link, which belongs to no flow, with these contents.
+    pub fn pause(contents: u64, size: u16) -> Packet {
+        Packet { flow: PAUSE, seq: contents, size, ..Packet::BLANK }
+    }
+
+    /// It is a pause frame.
+    #[inline(always)]
+    pub fn is_pause(&self) -> bool {
+        self.flow == PAUSE
+    }
 
     /// A switch has cut its payload off.
     #[inline]
@@ -158,5 +172,10 @@ pub(crate) mod tests {
     #[test]
     fn a_packet_is_48_bytes() {
         assert_eq!(size_of::<Packet>(), 48);
+    }
+
+    #[test]
+    fn a_pause_frame_is_of_no_flow() {
+        assert!(Packet::pause(5, 84).is_pause() && !packet(84).is_pause());
     }
 }

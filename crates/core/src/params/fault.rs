@@ -221,7 +221,7 @@ impl Faults {
     }
 
     /// The first ones, and how many more there are.
-    pub fn told(self) -> Vec<Fault> {
+    pub fn into_list(self) -> Vec<Fault> {
         let mut faults = self.0;
         let more = faults.len().saturating_sub(TOLD);
         if more > 0 {

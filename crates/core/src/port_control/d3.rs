@@ -88,7 +88,7 @@ pub struct Control {
     interval: Span,
     /// Bytes that arrived in this interval.
     arrived: u64,
-    /// Sum of round trips told in this interval in s, and how many.
+    /// Sum of round trips reported in this interval in s, and how many.
     rtts: (f64, f64),
 }
 
@@ -170,7 +170,7 @@ impl PortControl for Control {
 
     fn on_tick(&mut self, port: &PortView) -> Option<Span> {
         let period = self.interval.as_secs_f64();
-        let (sum, told) = std::mem::take(&mut self.rtts);
+        let (sum, count) = std::mem::take(&mut self.rtts);
         let arrived = std::mem::take(&mut self.arrived);
         let load = 8e-3 * arrived as f64 / period;
         // The packet being transmitted is served, not waiting.
@@ -179,8 +179,8 @@ impl PortControl for Control {
         let Settings { alpha, beta, .. } = self.settings;
         let next = self.capacity + alpha * (self.full - load) - beta * queue / period;
         self.capacity = next.clamp(0.1 * self.full, self.full);
-        if told > 0.0 {
-            self.interval = Span::ps((sum / told * 1e12) as u64).max(Span::ns(1));
+        if count > 0.0 {
+            self.interval = Span::ps((sum / count * 1e12) as u64).max(Span::ns(1));
         }
         let idle = self.flows.total(port.now) == 0.0 && port.backlog.bytes == 0 && arrived == 0;
         (!idle).then_some(self.interval)

@@ -306,14 +306,14 @@ mod tests {
 
     #[test]
     fn a_header_tells_no_more_hops_than_its_bytes_have_room_for() {
-        for (path, told) in [(1, 1), (7, 7), (9, HOPS)] {
+        for (path, hops) in [(1, 1), (7, 7), (9, HOPS)] {
             let mut control = Control::new(&Settings::defaults(), PLACE);
             let mut header = Feedback::Hpcc(Header { path, ..Header::default() });
             for hop in 0..9 {
                 control.on_depart(&packet(1000), &mut header, &view(hop, 0));
             }
             let Feedback::Hpcc(header) = header else { panic!("the header stays") };
-            assert_eq!(header.hops().len(), told);
+            assert_eq!(header.hops().len(), hops);
         }
     }
 }

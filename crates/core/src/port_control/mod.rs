@@ -48,12 +48,12 @@ pub trait PortControl: Send {
     fn on_depart(&mut self, _packet: &Packet, _header: &mut Feedback, _port: &PortView) {}
     /// Each acknowledgement that comes back along this port's cable, with the echoed header.
     fn on_return(&mut self, _packet: &Packet, _header: &mut Feedback, _port: &PortView) {}
-    /// The controller's clock; says when it strikes next. None lets it sleep.
+    /// The controller's clock; says when it ticks next. None lets it sleep.
     fn on_tick(&mut self, _port: &PortView) -> Option<Span> {
         None
     }
     /// A packet has come while the clock slept, the first of all too, and is about to be shown. Says when
-    /// the clock strikes: measurements until then cover a whole interval. None: it sleeps on.
+    /// the clock ticks: measurements until then cover a whole interval. None: it sleeps on.
     fn on_wake(&mut self, _port: &PortView) -> Option<Span> {
         None
     }

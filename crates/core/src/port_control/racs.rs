@@ -63,7 +63,7 @@ pub struct Control {
     /// Bit/s to assign in this slot.
     capacity: f64,
     slot: Span,
-    /// Sum of round trips told in this slot in s, and how many.
+    /// Sum of round trips reported in this slot in s, and how many.
     rtts: (f64, f64),
 }
 
@@ -105,17 +105,17 @@ impl PortControl for Control {
     }
 
     fn on_tick(&mut self, port: &PortView) -> Option<Span> {
-        let (sum, told) = std::mem::take(&mut self.rtts);
-        if told > 0.0 {
+        let (sum, count) = std::mem::take(&mut self.rtts);
+        if count > 0.0 {
             // s.4.1.3, note: t_p = avgRTT.
-            self.slot = Span::ps((sum / told * 1e12) as u64).max(Span::ns(1));
+            self.slot = Span::ps((sum / count * 1e12) as u64).max(Span::ns(1));
         }
         self.assigned = self.weights.total(port.now);
         let queue = 8.0 * (port.backlog.bytes - port.backlog.serving) as f64;
         let full = self.settings.share * port.rate.as_bps() as f64;
         // A tenth is always left to assign, so that no queue stops the packets that would report its end.
         self.capacity = (full - self.settings.drain * queue / self.slot.as_secs_f64()).max(0.1 * full);
-        let idle = self.assigned == 0.0 && port.backlog.bytes == 0 && told == 0.0;
+        let idle = self.assigned == 0.0 && port.backlog.bytes == 0 && count == 0.0;
         (!idle).then_some(self.slot)
     }
 

@@ -68,10 +68,10 @@ pub struct Control {
     rate: f64,
     /// d0 in s.
     rtt: f64,
-    told: bool,
+    known: bool,
     /// Bits that arrived since the last update.
     arrived: f64,
-    /// Round trips in s told since then, weighted by bits, and the bits that told them.
+    /// Round trips in s reported since then, weighted by bits, and those bits.
     rtts: (f64, f64),
     updated: Time,
 }
@@ -88,7 +88,7 @@ impl Control {
             capacity,
             rate: settings.initial_share * capacity,
             rtt: settings.initial_rtt.as_secs_f64(),
-            told: false,
+            known: false,
             arrived: 0.0,
             rtts: (0.0, 0.0),
             updated: Time::ZERO,
@@ -101,22 +101,22 @@ impl Control {
         Span::ps((self.rtt * 1e12) as u64).min(self.settings.interval).max(Span::ns(1))
     }
 
-    /// Brings the average round trip up to the one told in this interval, which was `period` s long.
+    /// Brings the average round trip up to the one reported in this interval, which was `period` s long.
     fn average(&mut self, period: f64) {
         let (sum, bits) = std::mem::take(&mut self.rtts);
         if bits == 0.0 {
             return;
         }
-        let told = sum / bits;
-        if !self.told && self.settings.first_rtt == FirstRtt::Replaces {
-            (self.rtt, self.told) = (told, true);
+        let mean = sum / bits;
+        if !self.known && self.settings.first_rtt == FirstRtt::Replaces {
+            (self.rtt, self.known) = (mean, true);
             return;
         }
         // rcp.cc: a longer round trip counts at once, a shorter one by its share of the flows.
         let weight = period / self.rtt;
         let weight =
-            if told >= self.rtt { weight } else { weight * self.rate / self.capacity * told / self.rtt };
-        self.rtt += (told - self.rtt) * weight.min(1.0);
+            if mean >= self.rtt { weight } else { weight * self.rate / self.capacity * mean / self.rtt };
+        self.rtt += (mean - self.rtt) * weight.min(1.0);
     }
 }
 

@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn two_bits_tell_overload_and_little_else() {
-        for (packets, told) in [(10, 0.0), (22, 0.8), (25, 1.0), (60, 1.0)] {
+        for (packets, load) in [(10, 0.0), (22, 0.8), (25, 1.0), (60, 1.0)] {
             let mut control = Control::new(&Settings::defaults(), place());
             control.on_wake(&view(0, 0));
             for _ in 0..packets {
@@ -260,7 +260,7 @@ mod tests {
             let mut asked = Feedback::Sdc(Header { quantised: true, ..plain });
             control.on_arrive(&packet(1500), &mut asked, &view(301, 0));
             let Feedback::Sdc(answer) = asked else { unreachable!() };
-            assert_eq!(answer.load, told);
+            assert_eq!(answer.load, load);
             // The header of a packet of this size costs no bytes.
             assert_eq!(crate::port_control::Header::bytes(&answer, false), 0);
         }

@@ -188,19 +188,32 @@ impl Extent {
 const PAGE: usize = 1 << (TIMES - 2);
 /// Pages of all bins.
 const PAGES: usize = 2 * (66 - TIMES as usize);
-/// Place of a page that was not met.
-const NOWHERE: u8 = u8::MAX;
+
+/// A page's place among the counts, or none, in a byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place(u8);
+
+impl Place {
+    /// The page was not met.
+    const NONE: Place = Place(u8::MAX);
+
+    /// For `counts.get`: beyond the end of any if it was not met.
+    #[inline(always)]
+    fn at(self) -> usize {
+        usize::from(self.0)
+    }
+}
 
 #[derive(Debug, Clone, Default)]
 struct Spilt(Vec<(usize, u64)>);
 
-/// By page: its place among the counts, or [`NOWHERE`].
+/// By page.
 #[derive(Debug, Clone)]
-struct Places([u8; PAGES]);
+struct Places([Place; PAGES]);
 
 impl Default for Places {
     fn default() -> Self {
-        Places([NOWHERE; PAGES])
+        Places([Place::NONE; PAGES])
     }
 }
 
@@ -237,7 +250,7 @@ impl TimeHistogram {
     /// The count of `bin`.
     #[inline(always)]
     fn count(&mut self, bin: usize) -> &mut u16 {
-        let place = usize::from(self.places.0[bin / PAGE]);
+        let place = self.places.0[bin / PAGE].at();
         let place = if place < self.counts.len() { place } else { self.meet(bin / PAGE) };
         &mut self.counts[place][bin % PAGE]
     }
@@ -245,14 +258,14 @@ impl TimeHistogram {
     /// Gives a page that was not met before a place. Room grows by half, so that few pages are moved often.
     #[cold]
     fn meet(&mut self, page: usize) -> usize {
-        let place = self.places.0.iter().filter(|place| **place != NOWHERE).count();
+        let place = self.places.0.iter().filter(|place| **place != Place::NONE).count();
         if place == self.counts.len() {
             let room = place + place / 2 + 1;
             let mut wider = vec![[0; PAGE]; room].into_boxed_slice();
             wider[..place].copy_from_slice(&self.counts);
             self.counts = wider;
         }
-        self.places.0[page] = place as u8;
+        self.places.0[page] = Place(place as u8);
         place
     }
 
@@ -291,7 +304,7 @@ impl TimeHistogram {
     fn held(&self) -> Vec<(usize, u64)> {
         let mut held = vec![];
         for (page, place) in self.places.0.iter().enumerate() {
-            let counts = self.counts.get(usize::from(*place)).into_iter().flatten().enumerate();
+            let counts = self.counts.get(place.at()).into_iter().flatten().enumerate();
             let counts = counts.filter(|(_, count)| **count > 0);
             held.extend(counts.map(|(i, count)| (page * PAGE + i, u64::from(*count))));
         }
@@ -339,6 +352,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
+
+    /// Where pages stand is known from two cache lines.
+    #[test]
+    fn a_page_takes_a_byte() {
+        assert_eq!((size_of::<Place>(), size_of::<Places>()), (1, PAGES));
+    }
 
     proptest! {
         #[test]

@@ -17,7 +17,7 @@
 use super::graph::NodeId;
 use super::ideal::{Burst, Wire};
 use super::table::Routing;
-use shallows_units::{Bytes, Rate, Span};
+use shallows_units::{Bytes, Index, Rate, Span};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -36,8 +36,8 @@ struct Best {
     way: Way,
     /// The least delays of all ways: its time for an empty packet.
     least: Span,
-    /// By which it goes.
-    link: u32,
+    /// By which it goes; none at the end.
+    link: Index,
 }
 
 /// By switch: the fastest way to a node for full packets of one size; empty until it is first asked for.
@@ -49,14 +49,14 @@ pub struct Fastest {
     /// By node that is gone to and size of a full packet.
     known: RwLock<BTreeMap<(u32, u64), Table>>,
     /// By node: its number among the switches.
-    numbers: Vec<u32>,
+    numbers: Vec<Index>,
 }
 
 /// The fastest ways to `root`, and the link from there to a host, if that is not the root.
 struct Ways<'a, W> {
     routing: &'a Routing,
     best: &'a [Option<Best>],
-    numbers: &'a [u32],
+    numbers: &'a [Index],
     root: NodeId,
     last: Option<u32>,
     full: Bytes,
@@ -65,7 +65,7 @@ struct Ways<'a, W> {
 
 impl<W: Fn(u32) -> Wire> Ways<'_, W> {
     fn best(&self, node: NodeId) -> Option<Best> {
-        self.best.get(self.numbers[node.index()] as usize).copied().flatten()
+        self.best.get(self.numbers[node.index()].at()).copied().flatten()
     }
 
     /// Time of a packet of `size` bytes from `node`, where it is whole, to the root.
@@ -78,7 +78,7 @@ impl<W: Fn(u32) -> Wire> Ways<'_, W> {
         }
         let (mut node, mut time) = (node, Span::ZERO);
         while node != self.root {
-            let Some(Best { link, .. }) = self.best(node) else { break };
+            let Some(link) = self.best(node).and_then(|best| best.link.get()) else { break };
             let (rate, delay) = (self.wire)(link);
             time = time + rate.transmit(size) + delay;
             node = self.routing.end(link);
@@ -101,7 +101,8 @@ impl Fastest {
     pub fn new(routing: &Routing) -> Self {
         let mut switches = 0..;
         let number = |node| {
-            if routing.forwards(NodeId(node)) { switches.next().unwrap_or(u32::MAX) } else { u32::MAX }
+            let number = if routing.forwards(NodeId(node)) { switches.next() } else { None };
+            Index::from(number)
         };
         Fastest { known: RwLock::default(), numbers: (0..routing.nodes() as u32).map(number).collect() }
     }
@@ -196,17 +197,17 @@ fn search(routing: &Routing, to: NodeId, full: Bytes, wire: impl Fn(u32) -> Wire
     let switches = both.filter(|(_, node)| routing.forwards(NodeId(*node)));
     switches
         .map(|((full, delay), _)| {
-            let ((way, link), (least, _)) = (full?, delay.unwrap_or((none, 0)));
+            let ((way, link), (least, _)) = (full?, delay.unwrap_or((none, Index::NONE)));
             Some(Best { way, least: least.full, link })
         })
         .collect()
 }
 
 /// By node the least sum of `cost` on the way to `to`, and the first link of it.
-fn run(routing: &Routing, to: NodeId, cost: impl Fn(u32) -> Way) -> Vec<Option<(Way, u32)>> {
-    let mut best: Vec<Option<(Way, u32)>> = vec![None; routing.nodes()];
+fn run(routing: &Routing, to: NodeId, cost: impl Fn(u32) -> Way) -> Vec<Option<(Way, Index)>> {
+    let mut best: Vec<Option<(Way, Index)>> = vec![None; routing.nodes()];
     let start = Way { full: Span::ZERO, delays: Span::ZERO };
-    best[to.index()] = Some((start, u32::MAX));
+    best[to.index()] = Some((start, Index::NONE));
     let mut open = BinaryHeap::from([Reverse((start, to))]);
     while let Some(Reverse((so_far, node))) = open.pop() {
         if best[node.index()].is_some_and(|(known, _)| known < so_far) {
@@ -217,7 +218,7 @@ fn run(routing: &Routing, to: NodeId, cost: impl Fn(u32) -> Way) -> Vec<Option<(
             let more = cost(*link);
             let way = Way { full: so_far.full + more.full, delays: so_far.delays + more.delays };
             if best[before.index()].is_none_or(|(known, _)| way < known) {
-                best[before.index()] = Some((way, *link));
+                best[before.index()] = Some((way, Index::new(*link)));
                 if routing.forwards(before) {
                     open.push(Reverse((way, before)));
                 }

@@ -20,16 +20,24 @@ use super::choice::{Chooser, Group, Place, Sharing, Sight};
 use super::graph::{Graph, NodeId, Role};
 use super::search::{Part, Wiring, search};
 use crate::events::random::Stream;
+use shallows_units::Index;
 use std::collections::BTreeMap;
 
 /// Destinations of a page.
 const PAGE: usize = 64;
-/// Entry: no way there, or none found yet.
-const NOWHERE: u32 = u32::MAX;
-/// Entry: the destination is on a link of this switch.
-const HERE: u32 = u32::MAX - 1;
 /// Page of which nothing is known yet.
 const BLANK: u32 = 0;
+
+/// A node's next hops for a destination, in four bytes: a place among its own links, or behind them the number of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Next(u32);
+
+impl Next {
+    /// No way there, or none found yet.
+    const NONE: Next = Next(u32::MAX);
+    /// The destination is on a link of this switch.
+    const HERE: Next = Next(u32::MAX - 1);
+}
 
 /// A host as a destination.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +45,7 @@ struct Destination {
     /// Its column in the tables.
     column: u32,
     /// The link that leads to it from the switch that it shares its column with.
-    last: u32,
+    last: Index,
 }
 
 /// How a host's packets enter the network.
@@ -75,8 +83,8 @@ struct Hops {
 #[derive(Debug, Default)]
 pub struct Routing {
     wiring: Wiring,
-    /// By node: its number among the hosts; nothing for switches.
-    host: Vec<u32>,
+    /// By node: its number among the hosts; none for switches.
+    host: Vec<Index>,
     destinations: Vec<Destination>,
     /// By column: where its search starts.
     roots: Vec<NodeId>,
@@ -87,15 +95,15 @@ pub struct Routing {
     width: usize,
     /// By node and page: a place in `pool`.
     pages: Vec<u32>,
-    /// Distinct pages. An entry below a node's number of links is the place of one of them, others count its groups.
-    pool: Vec<[u32; PAGE]>,
+    /// Distinct pages.
+    pool: Vec<[Next; PAGE]>,
     /// By node.
     hops: Vec<Hops>,
     /// Links of groups.
     members: Vec<u32>,
     /// Static routes: by host that packets go to, switches and the places of their next hops among their own links.
     fixed: BTreeMap<NodeId, Vec<(u32, Vec<u32>)>>,
-    known_pages: BTreeMap<[u32; PAGE], u32>,
+    known_pages: BTreeMap<[Next; PAGE], u32>,
     known_groups: BTreeMap<(u32, Vec<u32>), u32>,
 }
 
@@ -103,7 +111,7 @@ impl Routing {
     /// The tables of `graph`, nothing searched yet; `seed` is the run's.
     pub fn new(graph: &Graph, seed: u64) -> Self {
         let wiring = Wiring::new(graph);
-        let mut host = vec![NOWHERE; graph.nodes.len()];
+        let mut host = vec![Index::NONE; graph.nodes.len()];
         let (mut destinations, mut roots) = (vec![], vec![]);
         let mut columns = BTreeMap::new();
         let mut fixed: BTreeMap<NodeId, Vec<(u32, Vec<u32>)>> = BTreeMap::new();
@@ -113,13 +121,13 @@ impl Routing {
             fixed.entry(*to).or_default().push((at.0, places.collect()));
         }
         for (number, id) in (0..).zip(graph.ids(Role::Host)) {
-            host[id.index()] = number;
+            host[id.index()] = Index::new(number);
             let (root, last) = match *wiring.into.of(id.0) {
-                _ if fixed.contains_key(&id) => (id, NOWHERE),
+                _ if fixed.contains_key(&id) => (id, Index::NONE),
                 [link] if wiring.forwards(wiring.ends[link as usize].0.0) => {
-                    (wiring.ends[link as usize].0, link)
+                    (wiring.ends[link as usize].0, Index::new(link))
                 }
-                _ => (id, NOWHERE),
+                _ => (id, Index::NONE),
             };
             let column = *columns.entry(root).or_insert(roots.len() as u32);
             if column as usize == roots.len() {
@@ -134,7 +142,7 @@ impl Routing {
             Run { first, size }
         };
         let hops = (0..nodes as u32).map(|node| Hops { links: links(node), groups: vec![] }).collect();
-        let blank = [NOWHERE; PAGE];
+        let blank = [Next::NONE; PAGE];
         Routing {
             width: roots.len().div_ceil(PAGE),
             pages: vec![BLANK; nodes * roots.len().div_ceil(PAGE)],
@@ -167,13 +175,13 @@ impl Routing {
         let Destination { column, last } = self.destinations[(label >> self.spare) as usize];
         let entry = self.entry(node, column);
         let Hops { links, groups } = &self.hops[node as usize];
-        if entry < links.size {
-            return self.wiring.out.link(links.first + entry);
+        if entry.0 < links.size {
+            return self.wiring.out.link(links.first + entry.0);
         }
-        if entry == HERE {
-            return last;
+        if entry == Next::HERE {
+            return last.there();
         }
-        let number = entry - links.size;
+        let number = entry.0 - links.size;
         let run = groups[number as usize];
         let group = || Group { number, links: run.of(&self.members) };
         let place = chooser.choose(label, run.size, group, sight);
@@ -182,7 +190,7 @@ impl Routing {
     }
 
     #[inline(always)]
-    fn entry(&self, node: u32, column: u32) -> u32 {
+    fn entry(&self, node: u32, column: u32) -> Next {
         let (page, place) = (column as usize / PAGE, column as usize % PAGE);
         self.pool[self.pages[node as usize * self.width + page] as usize][place]
     }
@@ -200,8 +208,9 @@ impl Routing {
                 z ^ (z >> 31)
             })
         };
-        let label =
-            |to: NodeId, flow: u64| self.host[to.index()] << self.spare | (flow >> (64 - self.spare)) as u32;
+        let label = |to: NodeId, flow: u64| {
+            self.host[to.index()].there() << self.spare | (flow >> (64 - self.spare)) as u32
+        };
         [label(to, flow(from, to)), label(from, flow(to, from))]
     }
 
@@ -230,9 +239,9 @@ impl Routing {
         let column = self.column(to);
         match self.first_link(from).map(|link| self.end(link)) {
             _ if from == to => true,
-            None => self.entry(from.0, column) != NOWHERE,
+            None => self.entry(from.0, column) != Next::NONE,
             Some(first) => {
-                first == to || self.wiring.forwards(first.0) && self.entry(first.0, column) != NOWHERE
+                first == to || self.wiring.forwards(first.0) && self.entry(first.0, column) != Next::NONE
             }
         }
     }
@@ -242,9 +251,9 @@ impl Routing {
     /// Finds the columns of these hosts, with those of their pages, where they are not known yet.
     pub fn find(&mut self, hosts: impl IntoIterator<Item = NodeId>) {
         for host in hosts {
-            let column = self.destinations[self.host[host.index()] as usize].column;
+            let column = self.destinations[self.host[host.index()].at()].column;
             // A destination's own entry is the first to be known.
-            if self.entry(self.roots[column as usize].0, column) == NOWHERE {
+            if self.entry(self.roots[column as usize].0, column) == Next::NONE {
                 self.find_page(column as usize / PAGE);
             }
         }
@@ -253,9 +262,9 @@ impl Routing {
     fn find_page(&mut self, page: usize) {
         let columns = page * PAGE..self.roots.len().min((page + 1) * PAGE);
         let roots = self.roots[columns].to_vec();
-        let mut drafts: BTreeMap<u32, [u32; PAGE]> = BTreeMap::new();
+        let mut drafts: BTreeMap<u32, [Next; PAGE]> = BTreeMap::new();
         for (bit, root) in roots.iter().enumerate() {
-            drafts.entry(root.0).or_insert([NOWHERE; PAGE])[bit] = HERE;
+            drafts.entry(root.0).or_insert([Next::NONE; PAGE])[bit] = Next::HERE;
         }
         self.fill(&roots, false, &mut drafts);
         if self.wiring.any_down() {
@@ -273,7 +282,7 @@ impl Routing {
     }
 
     /// Puts static routes in the place of computed next hops, as far as their links are in order.
-    fn override_computed(&mut self, roots: &[NodeId], drafts: &mut BTreeMap<u32, [u32; PAGE]>) {
+    fn override_computed(&mut self, roots: &[NodeId], drafts: &mut BTreeMap<u32, [Next; PAGE]>) {
         let Routing { wiring, hops, members, known_groups, fixed, .. } = self;
         for (bit, root) in roots.iter().enumerate() {
             for (at, places) in fixed.get(root).into_iter().flatten() {
@@ -282,20 +291,20 @@ impl Routing {
                 let up: Vec<u32> = up.collect();
                 if !up.is_empty() {
                     let entry = entry_of(wiring, *at, &up, hops, members, known_groups);
-                    drafts.entry(*at).or_insert([NOWHERE; PAGE])[bit] = entry;
+                    drafts.entry(*at).or_insert([Next::NONE; PAGE])[bit] = entry;
                 }
             }
         }
     }
 
     /// Adds next hops towards `roots` to `drafts` where there are none yet; as though all links were in order, or not.
-    fn fill(&mut self, roots: &[NodeId], whole: bool, drafts: &mut BTreeMap<u32, [u32; PAGE]>) {
+    fn fill(&mut self, roots: &[NodeId], whole: bool, drafts: &mut BTreeMap<u32, [Next; PAGE]>) {
         let Routing { wiring, hops, members, known_groups, .. } = self;
         search(wiring, whole, roots, |node, parts| {
-            let draft = drafts.entry(node).or_insert([NOWHERE; PAGE]);
+            let draft = drafts.entry(node).or_insert([Next::NONE; PAGE]);
             for Part { bits, links } in parts {
                 let mut open =
-                    (0..PAGE).filter(|bit| bits >> bit & 1 == 1 && draft[*bit] == NOWHERE).peekable();
+                    (0..PAGE).filter(|bit| bits >> bit & 1 == 1 && draft[*bit] == Next::NONE).peekable();
                 if open.peek().is_none() {
                     continue;
                 }
@@ -333,8 +342,8 @@ impl Routing {
         let hops = self.hops.iter().map(|own| size_of_val(own) + own.groups.capacity() * size_of::<Run>());
         let known = self.known_groups.keys().map(|key| size_of_val(key) + 4 * key.1.capacity() + 16);
         self.pages.capacity() * 4
-            + self.pool.capacity() * size_of::<[u32; PAGE]>()
-            + self.known_pages.len() * (size_of::<[u32; PAGE]>() + 16)
+            + self.pool.capacity() * size_of::<[Next; PAGE]>()
+            + self.known_pages.len() * (size_of::<[Next; PAGE]>() + 16)
             + hops.sum::<usize>()
             + self.members.capacity() * 4
             + known.sum::<usize>()
@@ -365,18 +374,18 @@ fn entry_of(
     hops: &mut [Hops],
     members: &mut Vec<u32>,
     known_groups: &mut BTreeMap<(u32, Vec<u32>), u32>,
-) -> u32 {
+) -> Next {
     if let [link] = links {
-        return *link;
+        return Next(*link);
     }
     let own = wiring.out.of(node);
-    own.len() as u32
-        + *known_groups.entry((node, links.to_vec())).or_insert_with(|| {
-            let groups = &mut hops[node as usize].groups;
-            groups.push(Run { first: members.len() as u32, size: links.len() as u32 });
-            members.extend(links.iter().map(|place| own[*place as usize]));
-            groups.len() as u32 - 1
-        })
+    let number = known_groups.entry((node, links.to_vec())).or_insert_with(|| {
+        let groups = &mut hops[node as usize].groups;
+        groups.push(Run { first: members.len() as u32, size: links.len() as u32 });
+        members.extend(links.iter().map(|place| own[*place as usize]));
+        groups.len() as u32 - 1
+    });
+    Next(own.len() as u32 + *number)
 }
 
 mod paths;

@@ -336,6 +336,9 @@ impl Sender {
                 }
                 self.rtt.sample(net.now - packet.stamp, &config.settings);
                 self.losses.on_round_trip(net.now - packet.stamp);
+                if config.settings.lost_syns.is_some_and(|most| self.rtt.timeouts >= most) {
+                    self.with_cc(config, net.now, |cc, cx| cc.on_lost_syn(cx));
+                }
                 self.rtt.progress();
                 self.half.rto_at = Time::MAX;
                 if self.half.limit() == 0 {

@@ -63,7 +63,7 @@ impl Sender {
         match self.recovery {
             Recovery::Fast(_) => false,
             // tcp_fastretrans_alert, CA_Loss: only when a retransmission was lost.
-            Recovery::AfterTimeout { .. } => found.again > 0,
+            Recovery::AfterTimeout { .. } => found.again.is_some(),
             Recovery::Open | Recovery::Reducing(_) => self.losses.rack().is_some_and(|rack| rack.has_lost()),
         }
     }
@@ -87,6 +87,8 @@ impl Sender {
         self.on_probe_answered(advanced, heard.delivered, config, now);
         if self.must_recover(found) {
             self.recover_by_time(config, now);
+        } else {
+            self.reduce_again(found, config, now);
         }
         self.reduce_by_time(heard, config);
         if let Some(wait) = found.wait {
@@ -102,6 +104,27 @@ impl Sender {
         }
     }
 
+    /// RFC 8985 s.9.3: without proportional rate reduction a lost retransmission is another indication of congestion. One
+    /// reduction answers all that was sent before it, as RFC 5681 s.4.3 reduces once a window.
+    fn reduce_again(&mut self, found: Found, config: &Config, now: Time) {
+        let Some(rack) = self.losses.rack() else { return };
+        let anew = found.again.is_some_and(|sent| sent >= rack.reduced_at);
+        if config.settings.prr || !anew || !self.recovery.is_fast() {
+            return;
+        }
+        let flight = (self.high - self.half.una).min(self.half.window.bytes());
+        self.lose_by_time(Congestion::Loss, flight, config, now);
+        self.reduced_until = self.high;
+    }
+
+    /// A loss reduces the window.
+    fn lose_by_time(&mut self, why: Congestion, flight: u64, config: &Config, now: Time) {
+        self.congested(why, flight, config, now);
+        if let Some(rack) = self.losses.rack() {
+            rack.reduced_at = now;
+        }
+    }
+
     /// tcp_enter_recovery.
     fn recover_by_time(&mut self, config: &Config, now: Time) {
         let outstanding = self.high - self.half.una;
@@ -114,7 +137,7 @@ impl Sender {
         };
         let why = if reduced { Congestion::LossAfterEcn } else { Congestion::Loss };
         self.half.counts.fast_recoveries += 1;
-        self.congested(why, outstanding.min(before), config, now);
+        self.lose_by_time(why, outstanding.min(before), config, now);
         let prr = match std::mem::replace(&mut self.recovery, Recovery::Open) {
             Recovery::Reducing(prr) => prr, // goes on
             _ => {
@@ -205,6 +228,8 @@ impl Sender {
         if found.bytes > 0 && !self.recovery.is_fast() {
             self.recover_by_time(config, net.now);
             self.reduce_by_time(Heard { delivered: config.rules.mss, ..Heard::default() }, config);
+        } else {
+            self.reduce_again(found, config, net.now);
         }
         self.time_oldest(config, net.now);
         if let Some(wait) = found.wait {

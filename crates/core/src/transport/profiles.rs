@@ -46,7 +46,7 @@ pub const PROFILES: &[Profile] = &[
                 "quick_acks": 16, "ack_pushed": true, "prr": true, "prr_on_ecn": true, "cwnd_floor": "2pkt", "slow_start_limit": 1e6,
                 "ece_growth": "round", "nagle": false, "ect_on_control": "needed", "clock_grain": "1us",
                 "loss_detection": "rack", "tail_loss_probe": true, "timer_grain": "1ms", "timer_slack": "2ms",
-                "arithmetic": "linux", "growth": "delivered", "ecn_acks": "linux", "ecn_fallback": true,
+                "arithmetic": "linux", "growth": "delivered", "ecn_acks": "linux", "ecn_fallback": true, "lost_syns": 2,
             })
         },
     },
@@ -59,6 +59,7 @@ pub const PROFILES: &[Profile] = &[
                 "opening": "established", "initial_window": "2pkt", "cwnd_max": "1256pkt", "receive_window": "1256pkt", "growth": "acks", "slow_start_limit": 1.0,
                 "validate_cwnd": false, "idle_restart": false, "min_rto": "200ms", "clock_grain": "10ms", "nagle": true,
                 "ece_growth": "first", "limited_transmit": false, "pipe": "sack1", "initial_rto": "3s", "small_queues": "none",
+                "lost_syns": "none",
             })
         },
     },
@@ -69,6 +70,7 @@ pub const PROFILES: &[Profile] = &[
         settings: || {
             json!({
                 "rto_rtts": 3.0, "rto_backoff": 1, "max_timeouts": 60, "dup_acks": 10000, "limited_transmit": false,
+                "lost_syns": "none",
             })
         },
     },

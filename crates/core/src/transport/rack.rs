@@ -73,6 +73,8 @@ pub struct Rack {
     twice: u64,
     /// No segment below this number waits to be sent again.
     unsent: u64,
+    /// When losses last reduced the window.
+    pub reduced_at: Time,
     /// The loss probe in flight.
     pub probe: Option<Probe>,
     /// A round trip was measured since the last probe (RFC 8985 s.7.3).
@@ -84,8 +86,8 @@ pub struct Rack {
 pub struct Found {
     /// Bytes newly lost, lost retransmissions included.
     pub bytes: u64,
-    /// Retransmitted bytes among them.
-    pub again: u64,
+    /// When the last of the retransmissions among them was sent, if there are any.
+    pub again: Option<Time>,
     /// How long until all that was sent before the newest delivered is lost, if it is not.
     pub wait: Option<Span>,
 }
@@ -290,7 +292,7 @@ impl Rack {
     fn mark_lost(&mut self, place: usize, found: &mut Found) {
         let segment = self.segments[place];
         found.bytes += segment.bytes();
-        found.again += if segment.again { segment.bytes() } else { 0 };
+        found.again = found.again.max(segment.again.then_some(segment.sent));
         self.put(place, Segment { lost: true, again: false, ..segment });
         self.unsent = self.unsent.min(segment.seq);
     }

@@ -72,10 +72,10 @@ pub struct Receiver {
     /// Segments still to be acknowledged one by one.
     quick: u64,
     /// When the last data packet came.
-    heard: Time,
+    last_data: Time,
     /// RFC 8257 `DCTCP.CE`, RFC 3168's "send ECE until CWR", or the last packet's CE (RFC 9768).
     ce: bool,
-    /// RFC 9768 `r.cep`, and how many of these no acknowledgement has told yet. Both ends begin with 0
+    /// RFC 9768 `r.cep`, and how many of these no acknowledgement has reported yet. Both ends begin with 0
     /// and not with 5, since only differences count.
     marks: (u8, u8),
     /// Both ends agreed on ECN.
@@ -102,7 +102,7 @@ impl Receiver {
             timer_at: Time::MAX,
             echo_stamp: Time::ZERO,
             quick: config.settings.quick_acks,
-            heard: Time::ZERO,
+            last_data: Time::ZERO,
             ce: false,
             marks: (0, 0),
             ecn: config.ecn,
@@ -121,12 +121,12 @@ impl Receiver {
         }
         let payload = u64::from(packet.size - headers);
         let marked = self.counts.add(packet, net.now);
-        self.hear_mark(packet, marked, config, net);
+        self.echo_mark(packet, marked, config, net);
         // tcp_event_data_recv: after a gap longer than its own RTO, here the least there is.
-        if config.settings.quick_acks > self.quick && net.now - self.heard > config.settings.min_rto {
+        if config.settings.quick_acks > self.quick && net.now - self.last_data > config.settings.min_rto {
             self.quick = config.settings.quick_acks;
         }
-        self.heard = net.now;
+        self.last_data = net.now;
 
         let in_order = packet.seq == self.next && self.held.is_empty() && !packet.flags.any(Flags::FIN);
         if in_order {
@@ -149,7 +149,7 @@ impl Receiver {
 
     /// Marks and CWR, before the segment is counted.
     #[inline(always)]
-    fn hear_mark(&mut self, packet: &Packet, marked: bool, config: &Config, net: &mut Net) {
+    fn echo_mark(&mut self, packet: &Packet, marked: bool, config: &Config, net: &mut Net) {
         // tcp_data_ecn_check: "if ECT is not set on a segment, and we already seen ECT on a previous segment, it is probably a
         // retransmit".
         if config.asks_for_ect && self.ecn && !packet.ecn_capable() && self.arrived() > 0 {

@@ -148,6 +148,8 @@ crate::params! {
         timestamps: bool = false, "", "RFC 7323; the simulator always knows the times";
         /// First congestion window.
         initial_window: Size = "10pkt", "[1pkt, ]", "RFC 6928";
+        /// SYNs sent again after which the first window is one segment, or "none". A lost SYN+ACK counts: the SYN goes again for it.
+        lost_syns: Option<u64> = 1, "[1, ]", "RFC 5681 s.3.1; Linux tcp_init_transfer: 2, since RFC 6298 waits for 1 s only";
         /// First slow-start threshold, or "none".
         initial_ssthresh: Option<Size> = "none", "[1pkt, ]", "RFC 5681 s.3.1: arbitrarily high";
         /// Receive window, or "none".

@@ -5,18 +5,18 @@
 //! Left out: pipelining by chunks within a step, several rings at once, trees, reduction inside the network, links
 //! between the processors of one host, the time that a reduction takes.
 
-use super::dependent::{Channels, Links, Planned, Step, Steps};
+use super::dependent::{Channels, Links, Planned, Steps};
+use super::due::Due;
 use super::messages::Connection;
 use super::schedules::{Algorithm, NAMES, Operation, Schedule};
-use super::{BuildCx, Expected, MessageDone, Round, WorkCx, Workload};
+use super::{BuildCx, Expected, MessageDone, WorkCx, Workload};
 use crate::events::random::Stream;
 use crate::params::{Code, Names, ParamType};
 use crate::routing::graph::NodeId;
 use crate::routing::select::select;
 use crate::workload::ends::MAX_CONNECTIONS;
 use shallows_units::{Bytes, Span, Time};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 
 crate::params! {
     /// Collective. Ranks exchange the blocks of a buffer in steps. A step begins at a rank when the message of the step
@@ -74,7 +74,7 @@ pub struct Load {
     window: u64,
     ranks: Vec<Rank>,
     /// Ranks that begin an operation, and when.
-    due: BinaryHeap<Reverse<(Time, usize)>>,
+    due: Due,
     channels: Channels,
     opened: bool,
     steps: Steps,
@@ -103,11 +103,11 @@ impl Load {
         let delay = links().map(|links| links.delay).min().unwrap_or_default();
         let window = settings.window.unwrap_or(u64::MAX).min(schedule.steps());
         let steps = Steps::new((0..schedule.steps()).map(plan).collect(), n, least, Span::ZERO);
-        let mut due = BinaryHeap::new();
+        let mut due = Due::default();
         let mut rank = |(i, host): (usize, &NodeId)| {
             let mut random = cx.random(i as u64);
             let begins = Time::ZERO + settings.start + random.within(settings.jitter);
-            due.push(Reverse((begins, i)));
+            due.push(begins, i);
             let (early, ideal) = (BTreeMap::new(), Span::ZERO);
             Rank { host: *host, sent: 0, here: 0, rests: true, early, ideal, random }
         };
@@ -134,19 +134,15 @@ impl Load {
 
     /// Begins all operations that are due; returns when the next one is.
     fn begin_due(&mut self, cx: &mut WorkCx<'_>) -> Option<Time> {
-        while let Some(Reverse((at, i))) = self.due.peek().copied() {
-            if cx.stopped() {
-                return None;
-            }
-            if at > cx.now() {
-                return Some(at);
-            }
-            self.due.pop();
+        loop {
+            let (_, i) = match self.due.take(cx) {
+                Ok(due) => due,
+                Err(next) => return next,
+            };
             (self.ranks[i].rests, self.ranks[i].ideal) = (false, Span::ZERO);
             (0..self.window).for_each(|_| self.send(i, cx));
             self.go_on(i, cx);
         }
-        None
     }
 
     /// Rank `i` begins its next step.
@@ -172,7 +168,7 @@ impl Load {
                 rank.rests = true;
                 if self.settings.rounds.is_none_or(|rounds| rank.here / each < rounds) {
                     let jitter = rank.random.within(self.settings.jitter);
-                    self.due.push(Reverse((cx.now() + self.settings.gap + jitter, i)));
+                    self.due.push(cx.now() + self.settings.gap + jitter, i);
                 }
             } else if rank.sent < rank.here.next_multiple_of(each) {
                 self.send(i, cx);
@@ -278,19 +274,11 @@ impl Workload for Load {
         true
     }
 
-    fn rounds(&self) -> &[Round] {
-        self.steps.rounds()
-    }
-
-    fn steps(&self) -> &[Step] {
-        self.steps.rows()
+    fn record(&self) -> Option<&Steps> {
+        Some(&self.steps)
     }
 
     fn step_names(&self) -> Vec<String> {
         NAMES.map(String::from).to_vec()
-    }
-
-    fn place_of(&self, tag: u64) -> Option<(u32, u32)> {
-        Some(self.steps.place_of(tag))
     }
 }

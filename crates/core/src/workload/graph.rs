@@ -5,15 +5,15 @@
 //! own sender sends counts from the instant at which it is handed to its connection, as a send without a wait does.
 //! Left out: repetition of the whole, and computations that send nothing.
 
-use super::dependent::{Channels, Links, Planned, Step, Steps};
+use super::dependent::{Channels, Links, Planned, Steps};
+use super::due::Due;
 use super::messages::Connection;
 use super::written;
-use super::{BuildCx, Expected, MessageDone, Round, WorkCx, Workload};
+use super::{BuildCx, Expected, MessageDone, WorkCx, Workload};
 use crate::hosts::Pair;
 use crate::params::Row;
 use shallows_units::{Bytes, Span, Time};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 crate::params! {
     /// One message of the graph.
@@ -83,7 +83,7 @@ pub struct Load {
     nodes: Vec<Node>,
     names: Vec<String>,
     /// Messages that wait for nothing but the time.
-    due: BinaryHeap<Reverse<(Time, usize)>>,
+    due: Due,
     channels: Channels,
     opened: bool,
     fresh: bool,
@@ -96,11 +96,11 @@ impl Load {
         let rows: Vec<&MessageRow> = settings.messages.iter().map(|Row(row)| row).collect();
         let nodes = written::nodes(&rows, cx)?;
         cx.require_paths(nodes.iter().map(|node| node.ends));
-        let mut due = BinaryHeap::new();
+        let mut due = Due::default();
         for (i, node) in nodes.iter().enumerate().filter(|(_, node)| node.waits == 0) {
-            due.push(Reverse((Time::ZERO + node.start + node.delay, i)));
+            due.push(Time::ZERO + node.start + node.delay, i);
         }
-        let begins = due.peek().map_or(Span::ZERO, |Reverse((at, _))| *at - Time::ZERO);
+        let begins = due.next_at().map_or(Span::ZERO, |at| at - Time::ZERO);
         let plan = (0..).zip(&nodes).map(|(name, node)| Planned { name, messages: 1, bytes: node.bytes });
         Some(Load {
             names: rows.iter().map(|row| row.id.clone()).collect(),
@@ -115,14 +115,11 @@ impl Load {
 
     /// Sends all that is due; returns when the next message is.
     fn send_due(&mut self, cx: &mut WorkCx<'_>) -> Option<Time> {
-        while let Some(Reverse((at, i))) = self.due.peek().copied() {
-            if cx.stopped() {
-                return None;
-            }
-            if at > cx.now() {
-                return Some(at);
-            }
-            self.due.pop();
+        loop {
+            let (_, i) = match self.due.take(cx) {
+                Ok(due) => due,
+                Err(next) => return next,
+            };
             let Node { ends, bytes, delay, start, ideal, .. } = self.nodes[i];
             let tag = self.steps.tag(i as u64, 0);
             let ideal = ideal.max(start) + delay;
@@ -131,7 +128,6 @@ impl Load {
             let then = std::mem::take(&mut self.nodes[i].then);
             self.release(&then, ideal, cx.now());
         }
-        None
     }
 
     /// Counts off one of the messages that each of `next` waits for.
@@ -142,7 +138,7 @@ impl Load {
             node.ideal = node.ideal.max(ideal);
             if node.waits == 0 {
                 let begins = now.max(Time::ZERO + node.start);
-                self.due.push(Reverse((begins + node.delay, *next as usize)));
+                self.due.push(begins + node.delay, *next as usize);
             }
         }
     }
@@ -199,19 +195,11 @@ impl Workload for Load {
         true
     }
 
-    fn rounds(&self) -> &[Round] {
-        self.steps.rounds()
-    }
-
-    fn steps(&self) -> &[Step] {
-        self.steps.rows()
+    fn record(&self) -> Option<&Steps> {
+        Some(&self.steps)
     }
 
     fn step_names(&self) -> Vec<String> {
         self.names.clone()
-    }
-
-    fn place_of(&self, tag: u64) -> Option<(u32, u32)> {
-        Some(self.steps.place_of(tag))
     }
 }

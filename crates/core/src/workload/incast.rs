@@ -3,6 +3,7 @@
 //! Source: partition/aggregate as described by Alizadeh et al. 2010, s.2.1.
 
 use super::deadlines::{DeadlineSource, Deadlines};
+use super::due::Due;
 use super::ends::hosts;
 use super::messages::Connection;
 use super::{BuildCx, Expected, MessageDone, Round, WorkCx, Workload};
@@ -12,8 +13,6 @@ use crate::hosts::TimeoutCounts;
 use crate::params::{Code, Names};
 use crate::routing::graph::NodeId;
 use shallows_units::{Bytes, Span, Time};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 crate::params! {
     /// Incast. Rounds of a request to each worker, a response from each, and a barrier. The table of messages lists the
@@ -65,7 +64,7 @@ pub struct Load {
     workers: Vec<Worker>,
     response: u64,
     /// Requests to be sent, and when.
-    due: BinaryHeap<Reverse<(Time, usize)>>,
+    due: Due,
     next_round: Option<Time>,
     outstanding: u32,
     timeouts_before: TimeoutCounts,
@@ -115,7 +114,7 @@ impl Load {
             aggregator,
             workers: (0..count).map(worker).collect(),
             response,
-            due: BinaryHeap::new(),
+            due: Due::default(),
             next_round: Some(Time::ZERO + settings.start),
             outstanding: 0,
             timeouts_before: TimeoutCounts::default(),
@@ -139,7 +138,7 @@ impl Load {
         });
         for i in 0..self.workers.len() {
             let jitter = self.random.within(self.settings.jitter);
-            self.due.push(Reverse((at + jitter, i)));
+            self.due.push(at + jitter, i);
         }
     }
 
@@ -187,17 +186,12 @@ impl Workload for Load {
             self.next_round = None;
             self.begin_round(at, cx);
         }
-        while let Some(Reverse((at, i))) = self.due.peek().copied() {
-            if cx.stopped() {
-                return None;
+        loop {
+            match self.due.take(cx) {
+                Ok((_, i)) => self.ask(i, cx),
+                Err(next) => return next.or(self.next_round),
             }
-            if at > cx.now() {
-                return Some(at);
-            }
-            self.due.pop();
-            self.ask(i, cx);
         }
-        self.next_round
     }
 
     fn on_message(&mut self, done: &MessageDone, cx: &mut WorkCx<'_>) -> Option<Time> {

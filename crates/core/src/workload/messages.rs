@@ -1,13 +1,12 @@
 //! Messages: each sender writes a message of one size at equal intervals.
 
 use super::deadlines::{DeadlineSource, Deadlines};
+use super::due::Due;
 use super::ends::{Ends, Pair, pairs};
 use super::{BuildCx, Expected, WorkCx, Workload};
 use crate::hosts::FlowId;
 use crate::params::Code;
 use shallows_units::{Bytes, Span, Time};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 crate::choices! {
     /// The connections that carry the messages.
@@ -66,7 +65,7 @@ struct Source {
 pub struct Load {
     settings: Settings,
     sources: Vec<Source>,
-    due: BinaryHeap<Reverse<(Time, usize)>>,
+    due: Due,
     opened: bool,
     deadlines: DeadlineSource,
 }
@@ -82,13 +81,13 @@ impl Load {
                 settings.primer.to_string(),
             );
         }
-        let mut due = BinaryHeap::new();
+        let mut due = Due::default();
         for i in 0..pairs.len() {
             let shift = match settings.phase {
                 Phase::Aligned => Span::ZERO,
                 Phase::Random => cx.random(i as u64).within(settings.interval),
             };
-            due.push(Reverse((Time::ZERO + settings.start + settings.stagger * i as u64 + shift, i)));
+            due.push(Time::ZERO + settings.start + settings.stagger * i as u64 + shift, i);
         }
         let sources = pairs.into_iter().map(|pair| Source { pair, flow: None, sent: 0 }).collect();
         let deadlines = DeadlineSource::new(&settings.deadline, cx);
@@ -132,14 +131,11 @@ impl Workload for Load {
     fn wake(&mut self, cx: &mut WorkCx<'_>) -> Option<Time> {
         self.open_all(cx);
         let bytes = self.settings.bytes.as_u64();
-        while let Some(Reverse((at, i))) = self.due.peek().copied() {
-            if cx.stopped() {
-                return None;
-            }
-            if at > cx.now() {
-                return Some(at);
-            }
-            self.due.pop();
+        loop {
+            let (at, i) = match self.due.take(cx) {
+                Ok(due) => due,
+                Err(next) => return next,
+            };
             let source = &mut self.sources[i];
             source.sent += 1;
             let deadline = self.deadlines.draw();
@@ -148,9 +144,8 @@ impl Workload for Load {
                 None => _ = cx.send_once(source.pair, bytes, source.sent, deadline),
             }
             if self.settings.count.is_none_or(|count| source.sent < count) {
-                self.due.push(Reverse((at + self.settings.interval, i)));
+                self.due.push(at + self.settings.interval, i);
             }
         }
-        None
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod deadlines;
 pub mod dependent;
+mod due;
 pub mod ends;
 pub mod locality;
 pub mod paths;
@@ -20,7 +21,7 @@ use crate::routing::graph::{Graph, NodeId};
 use crate::routing::ideal::Wire;
 use crate::routing::table::Routing;
 use crate::transport::datagram::Emission;
-pub use dependent::Step;
+pub use dependent::{Step, Steps};
 use paths::Tables;
 use shallows_units::{Span, Time};
 use std::sync::Arc;
@@ -221,21 +222,25 @@ pub trait Workload: Send {
     fn emission(&self) -> Option<Arc<dyn Emission>> {
         None
     }
+    /// Its records of steps and rounds, where messages depend on one another.
+    fn record(&self) -> Option<&Steps> {
+        None
+    }
     /// Rounds so far, where it works in rounds.
     fn rounds(&self) -> &[Round] {
-        &[]
+        self.record().map_or(&[], Steps::rounds)
     }
     /// Steps so far, where messages depend on one another.
     fn steps(&self) -> &[Step] {
-        &[]
+        self.record().map_or(&[], Steps::rows)
     }
     /// Names of its steps.
     fn step_names(&self) -> Vec<String> {
         vec![]
     }
     /// Round and step of the message with this tag.
-    fn place_of(&self, _tag: u64) -> Option<(u32, u32)> {
-        None
+    fn place_of(&self, tag: u64) -> Option<(u32, u32)> {
+        self.record().map(|steps| steps.place_of(tag))
     }
 }
 

@@ -178,7 +178,7 @@ pub fn caught<T>(act: impl FnOnce() -> T) -> Result<T, String> {
 }
 
 /// Keeps the messages of panics instead of printing them, where a panic is an answer.
-pub fn hear_panics() {
+pub fn catch_panics() {
     std::panic::set_hook(Box::new(|info| {
         if !JUDGING.load(Ordering::Relaxed) {
             eprintln!("{info}");

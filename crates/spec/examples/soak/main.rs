@@ -12,7 +12,7 @@ mod laws;
 mod mutate;
 
 use draw::Sections;
-use judge::{Outcome, checked, hear_panics, judge, legal};
+use judge::{Outcome, catch_panics, checked, judge, legal};
 use laws::Laws;
 use mutate::Seeds;
 use serde_json::Value;
@@ -30,7 +30,7 @@ fn main() {
     let usage = "usage: soak runs|documents SEED [FROM] [COUNT]";
     let (part, seed) = (words.first().expect(usage), number(1).expect(usage));
     let (from, count) = (number(2).unwrap_or(0), number(3).unwrap_or(u64::MAX));
-    hear_panics();
+    catch_panics();
     let wrong = match part.as_str() {
         "judge" => again(Path::new(&words[2]), seed),
         "runs" => runs(seed, from, count),
@@ -124,7 +124,7 @@ fn kept(document: Value, found: &[String], laws: &Laws, seed: u64) -> std::path:
 fn documents(seed: u64, from: u64, count: u64) -> u64 {
     let seeds = Seeds::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments"));
     let (mut legal, mut wrong, mut report_at) = (0, 0, cpu_s() + REPORT_S);
-    let told = |number: u64, legal: u64, wrong: u64| {
+    let report = |number: u64, legal: u64, wrong: u64| {
         let (done, took) = (number - from, cpu_s());
         println!(
             "documents of seed {seed}: {done} from {from}, {legal} legal, of {} experiments, {wrong} wrong, {took:.0} s of CPU \
@@ -151,10 +151,10 @@ fn documents(seed: u64, from: u64, count: u64) -> u64 {
         }
         if number % 1000 == 0 && cpu_s() > report_at {
             report_at = cpu_s() + REPORT_S;
-            told(number + 1, legal, wrong);
+            report(number + 1, legal, wrong);
         }
     }
-    told(from.saturating_add(count), legal, wrong);
+    report(from.saturating_add(count), legal, wrong);
     wrong
 }
 

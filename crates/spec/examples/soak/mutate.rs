@@ -209,9 +209,9 @@ pub fn faults(text: &str, legal: &mut u64) -> Vec<String> {
         Ok(answer) => answer,
         Err(error) => return vec![format!("the answer is not JSON: {error}")],
     };
-    let told = answer["faults"].as_array().map_or(0, Vec::len);
+    let faults = answer["faults"].as_array().map_or(0, Vec::len);
     let mut found = vec![];
-    if answer["experiment"].is_null() == (told == 0) {
+    if answer["experiment"].is_null() == (faults == 0) {
         found.push("neither an experiment nor a fault, or both".into());
     }
     let rules = answer["faults"].as_array().into_iter().flatten();
@@ -221,7 +221,7 @@ pub fn faults(text: &str, legal: &mut u64) -> Vec<String> {
     if rules.map(|fault| fault.to_string().len()).sum::<usize>() > 10 * text.len() + 100_000 {
         found.push("the faults are far longer than the document".into());
     }
-    if told == 0 {
+    if faults == 0 {
         *legal += 1;
         let again: Value = serde_json::from_str(&shallows_spec::check(&answer["experiment"].to_string()))
             .unwrap_or_default();

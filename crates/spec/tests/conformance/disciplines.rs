@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use shallows_core::events::random::Stream;
 use shallows_core::events::{Event, EventQueue};
 use shallows_core::net::port::{Port, Service};
-use shallows_core::net::{Commons, Connection, Network};
+use shallows_core::net::{Connection, Directory, Network};
 use shallows_core::packet::{Flags, NONE, Packet};
 use shallows_core::params::Component;
 use shallows_core::queue::parts::fifo::Fifo;
@@ -26,7 +26,7 @@ type Fates = Vec<(u64, Time, bool)>;
 /// One port with a discipline, and a wire of 1 us behind it.
 struct Bench {
     net: Network,
-    commons: Commons,
+    directory: Directory,
     sent: u64,
     fates: Fates,
 }
@@ -43,8 +43,8 @@ impl Bench {
         let port = Port::new(rate, WIRE, true, service);
         let net = Network::new(vec![port], EventQueue::new(1));
         let connection = |serial| Connection { serial, ..Connection::default() };
-        let commons = Commons::alone((0..FLOWS).map(connection).collect(), 1);
-        Bench { net, commons, sent: 0, fates: vec![] }
+        let directory = Directory::alone((0..FLOWS).map(connection).collect(), 1);
+        Bench { net, directory, sent: 0, fates: vec![] }
     }
 
     /// Lets everything happen that is due by `until`.
@@ -53,10 +53,10 @@ impl Bench {
             self.net.now = at;
             match event {
                 Event::Wire(port) => {
-                    let packet = self.net.land(port, &self.commons).expect("the path ends here");
+                    let packet = self.net.land(port, &self.directory).expect("the path ends here");
                     self.fates.push((packet.seq, at, packet.flags.any(Flags::CE)));
                 }
-                Event::Port(port) => self.net.depart(port, &self.commons),
+                Event::Port(port) => self.net.depart(port, &self.directory),
                 _ => {} // a flow's last packet was dropped
             }
         }
@@ -77,7 +77,7 @@ impl Bench {
             flags: CODEPOINTS[codepoint],
         };
         self.sent += 1;
-        self.net.send(&packet, &self.commons);
+        self.net.send(&packet, &self.directory);
     }
 
     /// Packets and bytes held in the queue.

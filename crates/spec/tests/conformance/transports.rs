@@ -45,8 +45,8 @@ fn every_control_carries_messages_over_queue_pairs_or_is_refused() {
             }
             if verb == "read" && !algorithm.runs_over_read() {
                 let faults = shallows_spec::load(&document.to_string()).err().expect("it is refused");
-                let told = |fault: &Fault| fault.to_string().contains("needs acknowledgements");
-                assert!(faults.iter().any(told), "{faults:?}");
+                let found = |fault: &Fault| fault.to_string().contains("needs acknowledgements");
+                assert!(faults.iter().any(found), "{faults:?}");
                 continue;
             }
             let simulation = run(&document);

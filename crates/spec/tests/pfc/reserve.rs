@@ -44,9 +44,9 @@ fn a_reserve_keeps_the_lane_of_acknowledgements_alive() {
 /// The reserves are taken off the memory that is shared, and refused where nothing is left; so are they without flow control.
 #[test]
 fn reserves_have_their_place_in_the_memory() {
-    let told = |buffer: &str, reserve: &str| faults(&storm(63, buffer, json!("line-rate"), json!(reserve)));
-    assert_eq!(told("4MB", "4096B"), [""; 0]);
-    let refused = told("4MB", "40KB");
+    let found = |buffer: &str, reserve: &str| faults(&storm(63, buffer, json!("line-rate"), json!(reserve)));
+    assert_eq!(found("4MB", "4096B"), [""; 0]);
+    let refused = found("4MB", "40KB");
     assert!(
         refused.len() == 1 && refused[0].contains("2560KB in reserves of lossy priorities"),
         "{refused:?}"

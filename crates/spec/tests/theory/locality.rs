@@ -92,7 +92,7 @@ fn a_permutation_keeps_its_pairs() {
 /// A share that a topology does not have is refused, with a host that shows it.
 #[test]
 fn shares_without_receivers_are_refused() {
-    let told = |topology: Value, load: Value| {
+    let found = |topology: Value, load: Value| {
         let mut traffic = json!({"kind": "poisson", "from": "h*", "to": "h*", "every": "1us", "sizes": {"kind": "fixed", "bytes": "100B"}});
         traffic.as_object_mut().expect("a table").extend(load.as_object().expect("a table").clone());
         let document = json!({"duration": "20ms", "topology": topology, "queue": "drop-tail",
@@ -104,27 +104,27 @@ fn shares_without_receivers_are_refused() {
     let leaves = json!({"kind": "leaf-spine", "leaves": 4, "spines": 2, "hosts_per_leaf": 4});
     for (got, want) in [
         (
-            told(leaves, json!({"rack": 0.5, "far": 0.5})),
+            found(leaves, json!({"rack": 0.5, "far": 0.5})),
             "traffic.x.far: must be left out or 0: h0 has no other receiver beyond its pod, got 0.5",
         ),
         (
-            told(json!({"kind": "fat-tree", "k": 2}), json!({"rack": 1.0})),
+            found(json!({"kind": "fat-tree", "k": 2}), json!({"rack": 1.0})),
             "traffic.x.rack: must be left out or 0: h0 has no other receiver under its switch, got 1",
         ),
         (
-            told(fabric(), json!({"rack": 0.5, "pod": 0.4})),
+            found(fabric(), json!({"rack": 0.5, "pod": 0.4})),
             "traffic.x.rack: must make 1 with the other shares of rack, pod and far, and they make 0.9, got 0.5",
         ),
         (
-            told(fabric(), json!({"rack": 0.5, "pod": 0.5, "fan_in": 2})),
+            found(fabric(), json!({"rack": 0.5, "pod": 0.5, "fan_in": 2})),
             "traffic.x.rack: needs fan_in = 1: an incast's senders are drawn from all, got 0.5",
         ),
         (
-            told(fabric(), json!({"to": [], "pattern": "permutation", "far": 1.0})),
+            found(fabric(), json!({"to": [], "pattern": "permutation", "far": 1.0})),
             "traffic.x.far: needs pattern = \"all\": this one says who sends to whom, got 1",
         ),
         (
-            told(fabric(), json!({"to": [], "pattern": "permutation", "fan_in": 2})),
+            found(fabric(), json!({"to": [], "pattern": "permutation", "fan_in": 2})),
             "traffic.x.fan_in: needs pattern = \"all\": this one says who sends to whom, got 2",
         ),
     ] {

@@ -67,18 +67,18 @@ fn a_short_flow_passes_a_long_one_until_it_is_demoted() {
 /// Thresholds ascend, there is a priority for each, and a section declares it.
 #[test]
 fn thresholds_without_a_priority_are_refused() {
-    let told = |changes: Value| {
+    let found = |changes: Value| {
         let faults = shallows_spec::load(&pias(changes).to_string()).err().expect("it is refused");
         faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     };
-    let few = told(json!({"transport": {"priority": 1}, "priority": {"1": {}, "0": {}}}));
+    let few = found(json!({"transport": {"priority": 1}, "priority": {"1": {}, "0": {}}}));
     assert!(
         few.contains("transport.demote_at: must be at most 1, the number of priorities below 1"),
         "{few}"
     );
-    let fall = told(json!({"transport": {"demote_at": ["20KB", "10KB"]}}));
+    let fall = found(json!({"transport": {"demote_at": ["20KB", "10KB"]}}));
     assert!(fall.contains("transport.demote_at.1: must be above the one before it"), "{fall}");
-    let none = told(json!({"transport": {"demote_at": ["10KB", "20KB", "30KB"]}}));
+    let none = found(json!({"transport": {"demote_at": ["10KB", "20KB", "30KB"]}}));
     assert!(
         none.contains("demote_at: names a priority that no section declares: write [priority.4]"),
         "{none}"

@@ -33,8 +33,8 @@ fn srtt(n: u64) -> u64 {
 #[test]
 fn a_lost_tail_is_probed_for_after_two_round_trips() {
     let done = lose(&[10], 10, json!({"tail_loss_probe": true, "min_rto": "200ms"}));
-    let last_heard = LINE.burst(9) + LINE.one_way(HEADER);
-    let probe = last_heard + 2 * srtt(9);
+    let last_answer = LINE.burst(9) + LINE.one_way(HEADER);
+    let probe = last_answer + 2 * srtt(9);
     assert_eq!(done.times("s0->switch")[10..], [probe]);
     assert_eq!(done.fct(), [probe + LINE.one_way(FULL)]);
     assert_eq!(repairs(&done), [1.0, 0.0, 0.0]);
@@ -51,9 +51,9 @@ fn a_lost_tail_is_probed_for_after_two_round_trips() {
 fn a_probe_tells_of_what_was_lost_before_it() {
     let done = lose(&[8, 9, 10], 10, json!({"tail_loss_probe": true, "min_rto": "200ms"}));
     let probe = LINE.burst(7) + LINE.one_way(HEADER) + 2 * srtt(7);
-    let told = probe + LINE.one_way(FULL) + LINE.one_way(WITH_BLOCK);
-    let next = told + LINE.one_way(FULL) + LINE.one_way(WITH_BLOCK);
-    assert_eq!(done.times("s0->switch")[10..], [probe, told, next]);
+    let reported = probe + LINE.one_way(FULL) + LINE.one_way(WITH_BLOCK);
+    let next = reported + LINE.one_way(FULL) + LINE.one_way(WITH_BLOCK);
+    assert_eq!(done.times("s0->switch")[10..], [probe, reported, next]);
     assert_eq!(repairs(&done), [3.0, 0.0, 1.0]);
 }
 
@@ -146,6 +146,29 @@ fn a_lost_retransmission_lowers_the_window_again() {
     assert_eq!([least(&[1]), least(&[1, 13])], [5.0, 1.0]);
 }
 
+/// RFC 8985 s.9.3: without proportional rate reduction the loss of a retransmission lowers the window again, once for all that
+/// was sent before. With it the recovery has one reduction, as in Linux.
+// req: RFC8985 s9.3 MUST lost-retransmission-cuts
+#[test]
+fn a_lost_retransmission_reduces_the_window_again_without_prr() {
+    let levels = |lost: &[u64], prr: bool| {
+        let transport = json!({"initial_window": "40pkt", "cwnd_max": "40pkt", "prr": prr});
+        let done = lose(lost, 200, transport);
+        assert_eq!([done.flow("timeouts"), done.flow("fast_recoveries")], [0.0, 1.0], "{lost:?}");
+        let mut levels = done.column("flow_trace", "ssthresh_bytes");
+        levels.retain(|level| level.is_finite());
+        levels.dedup();
+        levels.iter().map(|level| level / MSS as f64).collect::<Vec<_>>()
+    };
+    for prr in [false, true] {
+        assert_eq!(levels(&[1], prr), [20.0]);
+    }
+    for lost in [&[1, 41][..], &[1, 2, 41, 42]] {
+        assert_eq!(levels(lost, false), [20.0, 10.0], "{lost:?}");
+        assert_eq!(levels(lost, true), [20.0], "{lost:?}");
+    }
+}
+
 /// Wherever losses strike a long flow, each lost segment is sent again once and no other is: nothing overtakes here. No
 /// timer expires.
 // req: RFC8985 s4 MUST sack
@@ -188,9 +211,9 @@ fn a_delayed_acknowledgement_is_no_reordering() {
         let document = pair(transport, json!({"bytes": format!("{}B", 200 * MSS)}));
         let fault = json!({"port": {"s0->switch": {"drop_packets": [number]}}});
         let done = watch(with(document, fault), &["s0->switch", "r0->switch"]);
-        let told: Vec<u64> =
+        let reported: Vec<u64> =
             done.sent("r0->switch").iter().filter(|ack| ack.bytes == WITH_BLOCK).map(|ack| ack.at).collect();
-        let found = told[2] + LINE.one_way(WITH_BLOCK);
+        let found = reported[2] + LINE.one_way(WITH_BLOCK);
         let (at, window) = (done.column("flow_trace", "time_ps"), done.column("flow_trace", "cwnd_bytes"));
         let cut = (1..at.len()).find(|i| window[*i] < window[i - 1]).expect("a reduction");
         assert_eq!(at[cut] as u64, found, "{number}");
@@ -231,10 +254,10 @@ fn linux_spreads_a_reduction_over_the_window_by_segments() {
         let begins = at[cut] as u64;
         let acks = done.sent("r0->switch");
         // Twelve bytes of timestamps more.
-        let told = |ack: &&crate::bench::Sent| ack.bytes == WITH_BLOCK + 12;
-        let heard = |ack: &crate::bench::Sent| ack.at + LINE.one_way(ack.bytes);
-        let delivered = acks.iter().filter(told).filter(|ack| heard(ack) >= begins).count() as u64;
-        let ends = heard(acks.iter().rfind(told).expect("SACK"));
+        let reported = |ack: &&crate::bench::Sent| ack.bytes == WITH_BLOCK + 12;
+        let arrives = |ack: &crate::bench::Sent| ack.at + LINE.one_way(ack.bytes);
+        let delivered = acks.iter().filter(reported).filter(|ack| arrives(ack) >= begins).count() as u64;
+        let ends = arrives(acks.iter().rfind(reported).expect("SACK"));
         let left = done.times("s0->switch").iter().filter(|at| (begins..=ends).contains(*at)).count() as u64;
         assert_eq!(left, (after * delivered).div_ceil(before), "{lost}: {before} {delivered}");
         assert_eq!(repairs(&done), [1.0, 0.0, 1.0]);

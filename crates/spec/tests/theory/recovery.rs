@@ -120,6 +120,22 @@ fn a_rescue_saves_a_lost_tail_behind_another_loss() {
     assert_eq!([done.flow("retransmissions"), done.flow("timeouts")], [2.0, 0.0]);
 }
 
+/// RFC 6675 s.5.1: SACK chooses what goes after a timeout. Of four segments the first and the third are lost, too few
+/// duplicates come, and the timer expires. With SACK the two go again; without it the fourth goes again as well.
+// req: RFC6675 s5.1 SHOULD use-sack-after-timeout
+#[test]
+fn after_a_timeout_what_is_sacked_does_not_go_again() {
+    let again = |sack: bool| {
+        let transport = json!({"sack": sack, "initial_window": "4pkt"});
+        let document = pair(transport, json!({"bytes": format!("{}B", 4 * MSS)}));
+        let done =
+            run(with(document, json!({"duration": "3s", "port": {"s0->switch": {"drop_packets": [1, 3]}}})));
+        assert_eq!([done.flow("timeouts"), done.flow("fast_recoveries")], [1.0, 0.0]);
+        done.flow("retransmissions")
+    };
+    assert_eq!([again(true), again(false)], [2.0, 3.0]);
+}
+
 /// RFC 6582 s.3.2: a recovery of any number of losses in one window halves the window once.
 // req: RFC5681 s4.3 MUST first-loss
 // req: RFC5681 s3.2 MUST deflate

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const NACK: u64 = ACK + 4;
 
 /// Nothing was lost, no timer expired, and every message ended.
-fn heard(done: &Run, what: &str) {
+fn answered(done: &Run, what: &str) {
     assert_eq!(done.column("flows", "timeouts").iter().sum::<f64>(), 0.0, "{what}");
     assert_eq!(done.column("flows", "retransmissions").iter().sum::<f64>(), 0.0, "{what}");
     let ends = done.column("messages", "end_ps");
@@ -22,19 +22,19 @@ fn heard(done: &Run, what: &str) {
 fn a_window_below_ack_every_does_not_wait_for_the_timer() {
     for every in [16, 256, 4096] {
         let slow = run(message(1000, json!({"cc": "newreno", "ack_every": every}), json!({})));
-        heard(&slow, &format!("newreno, {every}"));
+        answered(&slow, &format!("newreno, {every}"));
         let window = json!({"cc": {"kind": "line-rate", "window_rtt": "20us"}, "ack_every": every});
-        heard(&run(message(1000, window, json!({}))), &format!("line-rate, {every}"));
+        answered(&run(message(1000, window, json!({}))), &format!("line-rate, {every}"));
     }
     // Eight senders share 10 Gb/s: HPCC's windows are a packet or two.
     let eight = json!({
         "topology": {"senders": 8, "delay": "1us"}, "port_control": "hpcc", "traffic": {"x": {"from": "s*"}},
     });
-    heard(&run(message(1000, json!({"cc": "hpcc", "ack_every": 16}), eight)), "hpcc");
+    answered(&run(message(1000, json!({"cc": "hpcc", "ack_every": 16}), eight)), "hpcc");
     // Each notification halves the rate and the window of 160 packets, when 120 are under way of which none has asked.
     let cc = json!({"kind": "dcqcn", "window_rtt": "128us", "min_rate": "1Gbps"});
     let shrinks = json!({"cc": cc, "ack_every": 256, "cnp_interval": "0s"});
-    heard(&run(message(1000, shrinks, json!({"port": {"s0->switch": {"mark": 1.0}}}))), "dcqcn");
+    answered(&run(message(1000, shrinks, json!({"port": {"s0->switch": {"mark": 1.0}}}))), "dcqcn");
 }
 
 /// A lost acknowledgement is repaired as ever: what was asked for goes again after the timer, and asks once more.

@@ -31,6 +31,40 @@ fn a_handshake_adds_nothing_to_the_initial_window() {
     }
 }
 
+/// RFC 5681 s.3.1: a sender whose SYN or SYN+ACK was lost begins with one segment. Linux keeps the initial window after
+/// one loss (tcp_init_transfer: `total_retrans > 1`), since RFC 6298 made the first timeout short.
+// req: RFC5681 s3.1 MUST one-segment-after-lost-syn
+#[test]
+fn a_lost_syn_leaves_a_window_of_one_segment() {
+    let at_once = |port: &str, lost: u64, transport: Value| {
+        let transport = with(json!({"opening": "handshake"}), transport);
+        let lost: Vec<u64> = (1..=lost).collect();
+        let fault = json!({"duration": "5s", "port": {(port): {"drop_packets": lost}}});
+        let done = watch(with(pair(transport, json!({"bytes": "100KB"})), fault), &["s0->switch"]);
+        let full: Vec<u64> =
+            done.sent("s0->switch").iter().filter(|sent| sent.bytes >= FULL).map(|sent| sent.at).collect();
+        full.iter().filter(|at| **at < full[0] + LINE.round()).count()
+    };
+    for port in ["s0->switch", "switch->s0"] {
+        for (transport, windows) in [
+            (json!({}), [10, 1, 1]),
+            (json!({"cc": "cubic"}), [10, 1, 1]),
+            (json!({"cc": "aimd"}), [10, 1, 1]),
+            (json!({"cc": "swift"}), [10, 1, 1]),
+            (json!({"profile": "rfc"}), [10, 1, 1]),
+            (json!({"lost_syns": 2}), [10, 10, 1]),
+            (json!({"profile": "linux"}), [10, 10, 1]),
+            (json!({"lost_syns": "none"}), [10, 10, 10]),
+        ] {
+            assert_eq!(
+                [0, 1, 2].map(|lost| at_once(port, lost, transport.clone())),
+                windows,
+                "{port} {transport}"
+            );
+        }
+    }
+}
+
 /// Congestion window after each of the first `rounds` round trips, in segments, on a path whose round
 /// trip of 100 ms is long beside all transmissions.
 fn windows(rounds: u64, transport: Value) -> Vec<f64> {

@@ -44,5 +44,9 @@ class PythonDctcp(shallows.CongestionControl):
         self.window.on_idle()
         self._tell()
 
+    def on_lost_syn(self, ack):
+        self.window.on_lost_syn()
+        self._tell()
+
     def _tell(self):
         self.cwnd, self.ssthresh = self.window.cwnd, self.window.ssthresh

@@ -53,9 +53,6 @@ SESSION = "100000s"
 IDLE = "no-traffic"
 """Name of the load that stands for the transport's settings where a file has no traffic; it sends nothing."""
 
-CUT_BYTES = 64 << 20
-"""The bytes of one output of a program that are kept (MOST_OUTPUT of the guest)."""
-
 
 @dataclass(frozen=True)
 class Command:

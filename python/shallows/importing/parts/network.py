@@ -22,7 +22,6 @@ DELAY = "25us"
 HOST_RATE = "100Gbps"
 """Rate of the link between a switch and the host that a reader adds to it."""
 
-_RATES = {"bps": 1, "kbps": 10**3, "mbps": 10**6, "gbps": 10**9, "tbps": 10**12}
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTkmgt]?)(?:bps|b/s|bit/s|bits/s)", re.IGNORECASE)
 _DELAY = re.compile(r"(\d+(?:\.\d+)?(?:e-?\d+)?)\s*(s|ms|us|ns|ps)")
 

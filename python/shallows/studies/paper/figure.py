@@ -21,7 +21,6 @@ __all__ = ["Figure", "Spec", "checked_specs"]
 Spec = str | tuple[str, Mapping[str, Any]]
 """An experiment file beside figure.py, or such a file and a dict of dotted paths to set in it."""
 
-Specs = Mapping[str, Spec]
 Names = Annotated[tuple[str, ...], Strict(False)]
 
 

@@ -12,7 +12,7 @@ fn started(settings: &Settings) -> Control {
 }
 
 /// An acknowledgement at `us`, marked or not, when `sent` bytes have been sent.
-fn hear(control: &mut Control, us: u64, marked: bool, sent: u64) {
+fn receive(control: &mut Control, us: u64, marked: bool, sent: u64) {
     let rules = rules();
     control.on_ack(&Ack { sent, ..echo(1000, marked) }, &Cx { now: at(us), rules: &rules });
 }
@@ -26,11 +26,11 @@ fn gbps(control: &Control) -> f64 {
 fn notifications_are_spaced_and_each_cuts_by_half_of_alpha() {
     let mut control = started(&Settings::defaults());
     assert_eq!(gbps(&control), 10.0);
-    hear(&mut control, 0, true, 0);
+    receive(&mut control, 0, true, 0);
     assert_eq!(gbps(&control), 5.0);
-    hear(&mut control, 49, true, 0);
+    receive(&mut control, 49, true, 0);
     assert_eq!(gbps(&control), 5.0);
-    hear(&mut control, 50, true, 0);
+    receive(&mut control, 50, true, 0);
     assert_eq!(gbps(&control), 2.5); // (1 - 1/256) x 1 + 1/256 is 1
     assert_eq!(control.reaction.target, 5e9);
 }
@@ -39,8 +39,8 @@ fn notifications_are_spaced_and_each_cuts_by_half_of_alpha() {
 #[test]
 fn alpha_shrinks_by_g_each_period_without_a_notification() {
     let mut control = started(&Settings::defaults());
-    hear(&mut control, 0, true, 0);
-    hear(&mut control, 55 * 20, false, 0);
+    receive(&mut control, 0, true, 0);
+    receive(&mut control, 55 * 20, false, 0);
     let want = (0..20).fold(1.0, |alpha, _| alpha * 255.0 / 256.0);
     assert!((control.reaction.alpha - want).abs() < 1e-12);
 }
@@ -50,17 +50,17 @@ fn alpha_shrinks_by_g_each_period_without_a_notification() {
 #[test]
 fn five_rounds_of_fast_recovery_come_before_additive_steps() {
     let mut control = started(&Settings::defaults());
-    hear(&mut control, 0, true, 0);
+    receive(&mut control, 0, true, 0);
     let mut rate = 5.0;
     for round in 1..=5 {
-        hear(&mut control, 55 * round, false, 0);
+        receive(&mut control, 55 * round, false, 0);
         rate = f64::midpoint(rate, 10.0);
         assert!((gbps(&control) - rate).abs() < 1e-9, "round {round}");
     }
     control.reaction.target = 5e9;
-    hear(&mut control, 55 * 6, false, 0);
+    receive(&mut control, 55 * 6, false, 0);
     assert_eq!(control.reaction.target, 5.04e9);
-    hear(&mut control, 55 * 12, false, 0);
+    receive(&mut control, 55 * 12, false, 0);
     assert!((control.reaction.target - 5.28e9).abs() < 1.0);
 }
 
@@ -69,12 +69,12 @@ fn five_rounds_of_fast_recovery_come_before_additive_steps() {
 fn hyper_steps_begin_when_both_counters_have_passed_f() {
     let settings = Settings { increase_bytes: Some(Bytes(1000)), ..Settings::defaults() };
     let mut control = started(&settings);
-    hear(&mut control, 0, true, 0);
-    hear(&mut control, 55 * 6, false, 0); // six rounds by time: one additive step, then
+    receive(&mut control, 0, true, 0);
+    receive(&mut control, 55 * 6, false, 0); // six rounds by time: one additive step, then
     control.reaction.target = 1e9;
-    hear(&mut control, 55 * 6, false, 5000); // five by data: additive, since one counter has passed F
+    receive(&mut control, 55 * 6, false, 5000); // five by data: additive, since one counter has passed F
     assert!((control.reaction.target - 1.2e9).abs() < 1.0, "{}", control.reaction.target);
-    hear(&mut control, 55 * 6, false, 6000); // the sixth: both have
+    receive(&mut control, 55 * 6, false, 6000); // the sixth: both have
     assert!((control.reaction.target - 1.4e9).abs() < 1.0, "{}", control.reaction.target);
 }
 
@@ -83,26 +83,26 @@ fn hyper_steps_begin_when_both_counters_have_passed_f() {
 #[test]
 fn the_vendors_constants_and_order() {
     let mut control = started(&Settings { parameters: Set::Vendor, ..Settings::defaults() });
-    hear(&mut control, 100, true, 0);
+    receive(&mut control, 100, true, 0);
     assert_eq!(gbps(&control), 10.0);
-    hear(&mut control, 103, false, 0);
+    receive(&mut control, 103, false, 0);
     assert_eq!(gbps(&control), 10.0);
-    hear(&mut control, 104, false, 0);
+    receive(&mut control, 104, false, 0);
     let alpha = (0..4).fold(1.0, |alpha, _| alpha * 255.0 / 256.0);
     assert!((gbps(&control) - 10.0 * (1.0 - alpha / 2.0)).abs() < 1e-9);
-    hear(&mut control, 107, true, 0);
+    receive(&mut control, 107, true, 0);
     assert_eq!(control.reaction.cut_at, at(108));
     let before = gbps(&control);
-    hear(&mut control, 108, false, 0);
+    receive(&mut control, 108, false, 0);
     assert!(gbps(&control) < before);
     // No timer has fired since the first cut: the target stays at the line rate.
     assert_eq!(control.reaction.target, 10e9);
     control.reaction.target = 4e9;
-    hear(&mut control, 108 + 300, false, 0);
+    receive(&mut control, 108 + 300, false, 0);
     assert_eq!(control.reaction.target, 4e9);
-    hear(&mut control, 108 + 600, false, 0);
+    receive(&mut control, 108 + 600, false, 0);
     assert_eq!(control.reaction.target, 4.002e9);
-    hear(&mut control, 108 + 900, false, 0);
+    receive(&mut control, 108 + 900, false, 0);
     assert_eq!(control.reaction.target, 4.022e9);
 }
 
@@ -111,9 +111,9 @@ fn the_vendors_constants_and_order() {
 fn a_long_silence_is_worked_off_and_ends_at_the_line_rate() {
     for parameters in Set::ALL {
         let mut control = started(&Settings { parameters, ..Settings::defaults() });
-        hear(&mut control, 0, true, 0);
-        hear(&mut control, 60, true, 0);
-        hear(&mut control, 3_600_000_000, false, 0);
+        receive(&mut control, 0, true, 0);
+        receive(&mut control, 60, true, 0);
+        receive(&mut control, 3_600_000_000, false, 0);
         assert_eq!(gbps(&control), 10.0);
         assert_eq!((control.reaction.alpha, control.reaction.alpha_at), (0.0, Time::MAX));
     }

@@ -169,6 +169,11 @@ impl Window {
         self.credit = AFTER_TIMEOUT;
     }
 
+    /// RFC 5681 s.3.1: one segment where the SYN or the SYN+ACK was lost. ssthresh stays as high as it is.
+    pub fn on_lost_syn(&mut self, cx: &Cx<'_>) {
+        self.cwnd = cx.rules.mss as f64;
+    }
+
     /// RFC 5681 s.4.1: at most the restart window after an idle time.
     pub fn on_idle(&mut self, cx: &Cx<'_>) {
         self.cwnd = self.cwnd.min(cx.rules.restart_window);
@@ -194,6 +199,10 @@ macro_rules! by_window {
 
         fn on_idle(&mut self, cx: &Cx<'_>) {
             self.window.on_idle(cx);
+        }
+
+        fn on_lost_syn(&mut self, cx: &Cx<'_>) {
+            self.window.on_lost_syn(cx);
         }
     };
 }

@@ -8,7 +8,7 @@ fn start(bytes: u64, rules: &WindowRules) -> Control {
     Control::start(&settings, &FlowInfo { bytes: Some(bytes), ..FlowInfo::default() }, &cx(rules))
 }
 
-fn told(load: f32, highest: u8) -> Feedback {
+fn header(load: f32, highest: u8) -> Feedback {
     Feedback::Sdc(Header { load, quantised: false, interval: Span::ZERO, highest, claim: None })
 }
 
@@ -21,7 +21,7 @@ fn round(control: &mut Control, us: u64, load: f32, highest: u8) {
     let rules = rules();
     for _ in 0..10 {
         let cx = Cx { now: Time::ZERO + Span::us(us), rules: &rules };
-        control.on_feedback(&told(load, highest), Span::us(100), &cx);
+        control.on_feedback(&header(load, highest), Span::us(100), &cx);
         control.on_ack(&ack(control.cwnd as u64 / 10), &cx);
     }
 }

@@ -5,7 +5,7 @@ use crate::events::EventQueue;
 use crate::experiment::{Experiment, LoadSpec, SwitchSettings};
 
 use crate::net::port::Port;
-use crate::net::{Commons, Memory, Network};
+use crate::net::{Directory, Memory, Network};
 use crate::routing::choice::Sharing;
 use crate::routing::graph::Graph;
 use crate::routing::table::Routing;
@@ -18,7 +18,7 @@ pub(in crate::engine) fn lay_out(
     partition: &Partition,
     experiment: &Experiment,
     (graph, sharing): (&Graph, &Sharing),
-) -> (Vec<Network>, Vec<(u32, u32)>, Commons) {
+) -> (Vec<Network>, Vec<(u32, u32)>, Directory) {
     let cell_of = |node: usize| partition.cell_of[node];
     let mut sizes = vec![0; partition.cells as usize];
     graph.links.iter().for_each(|link| sizes[cell_of(link.from.index()) as usize] += 1);
@@ -80,7 +80,7 @@ pub(in crate::engine) fn lay_out(
     };
     let demotions: Vec<Vec<u64>> = experiment.loads.iter().map(thresholds).collect();
     let demotions = if demotions.iter().all(Vec::is_empty) { vec![] } else { demotions };
-    let commons = Commons {
+    let directory = Directory {
         connections: vec![],
         demotions,
         sprays: sharing.ecmp.sprays(),
@@ -93,5 +93,5 @@ pub(in crate::engine) fn lay_out(
         backs,
         routing,
     };
-    (networks, places, commons)
+    (networks, places, directory)
 }

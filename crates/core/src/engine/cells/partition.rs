@@ -20,7 +20,7 @@
 
 pub use crate::experiment::Cut;
 use crate::routing::graph::{Graph, NodeId, Role};
-use shallows_units::Span;
+use shallows_units::{Index, Span};
 
 /// Ports from which on a network is cut.
 pub const SMALLEST: usize = 512;
@@ -127,17 +127,17 @@ impl Groups {
 
     /// By node the number of its group, in the order of the groups' first nodes, and how many there are.
     fn numbers(mut self) -> (Vec<u32>, u32) {
-        let mut number = vec![u32::MAX; self.0.len()];
+        let mut of_root = vec![Index::NONE; self.0.len()];
         let mut groups = 0;
-        for node in 0..self.0.len() {
-            let root = self.find(node as u32) as usize;
-            if number[root] == u32::MAX {
-                number[root] = groups;
+        let numbers = (0..self.0.len() as u32).map(|node| {
+            let number = &mut of_root[self.find(node) as usize];
+            if !number.is_some() {
+                *number = Index::new(groups);
                 groups += 1;
             }
-            number[node] = number[root];
-        }
-        (number, groups)
+            number.there()
+        });
+        (numbers.collect(), groups)
     }
 }
 

@@ -5,7 +5,7 @@ use crate::engine::error::RunError;
 use crate::engine::{SharedCells, Simulation};
 use crate::hosts::cell::{Cell, Stop};
 use crate::hosts::connections::{Opener, locked};
-use crate::net::Commons;
+use crate::net::Directory;
 use crate::workload::WorkCx;
 use shallows_units::Time;
 use std::sync::PoisonError;
@@ -29,8 +29,8 @@ impl Simulation {
         self.pause(shared, control)?;
         while !self.finished && self.now < self.stop_at {
             let (stop, now) = {
-                let commons = shared.commons.read().unwrap_or_else(PoisonError::into_inner);
-                run(&mut locked(&shared.cells[0]), &commons, self.pause_at)
+                let directory = shared.directory.read().unwrap_or_else(PoisonError::into_inner);
+                run(&mut locked(&shared.cells[0]), &directory, self.pause_at)
             };
             match stop {
                 Stop::Reached => {
@@ -91,7 +91,7 @@ impl Simulation {
 
 /// Kept apart, so that the loop over events is compiled with nothing around it.
 #[inline(never)]
-fn run(cell: &mut Cell, commons: &Commons, until: Time) -> (Stop, Time) {
-    let stop = cell.run(commons, until);
+fn run(cell: &mut Cell, directory: &Directory, until: Time) -> (Stop, Time) {
+    let stop = cell.run(directory, until);
     (stop, cell.network.now)
 }

@@ -8,7 +8,7 @@ use crate::hosts::cell::Cell;
 use crate::hosts::connections::locked;
 use crate::hosts::facts::ClassRecord;
 use crate::hosts::window::{Window, WindowScratch};
-use crate::net::{Commons, Mailbox, Mailboxes};
+use crate::net::{Directory, Mailbox, Mailboxes};
 use shallows_units::{Span, Time};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -79,10 +79,10 @@ impl Mailboxes for TurnMailboxes<'_> {
 
 impl<'a> WindowState<'a> {
     pub fn new(shared: &'a SharedCells, partition: &Partition, sides: Sides) -> Self {
-        let commons = shared.commons.read().unwrap_or_else(PoisonError::into_inner);
-        let fastest = commons.links.iter().map(|(rate, _)| *rate).max();
+        let directory = shared.directory.read().unwrap_or_else(PoisonError::into_inner);
+        let fastest = directory.links.iter().map(|(rate, _)| *rate).max();
         let lookahead = sides.step(partition.lookahead, fastest);
-        drop(commons);
+        drop(directory);
         let cells = shared.cells.len();
         let mailboxes = || (0..cells).map(|_| Mutex::default()).collect();
         let has_mail = || (0..cells).map(|_| AtomicBool::new(false)).collect();
@@ -101,13 +101,13 @@ impl<'a> WindowState<'a> {
     }
 
     /// Works one cell in one window, or only hands over from it.
-    fn work_cell(&self, number: usize, task: &Task, local: &mut WorkerLocal, commons: &Commons) {
+    fn work_cell(&self, number: usize, task: &Task, local: &mut WorkerLocal, directory: &Directory) {
         let mailboxes_of =
             |turn: usize| TurnMailboxes { mailboxes: &self.mailboxes[turn], has_mail: &self.has_mail[turn] };
         if task.hand_over_only {
             let cell = &mut locked(&self.shared.cells[number]);
             cell.network.now = task.window.begin;
-            let due = cell.hand_over(task.window.until, self.lookahead, &mailboxes_of(task.turn), commons);
+            let due = cell.hand_over(task.window.until, self.lookahead, &mailboxes_of(task.turn), directory);
             self.due[number].store(due.as_ps(), Ordering::Relaxed);
             self.note(number, cell);
             return;
@@ -122,7 +122,7 @@ impl<'a> WindowState<'a> {
         std::mem::swap(&mut local.waits, &mut cell.hosts.waits);
         let before = cell.handled;
         let next = &mailboxes_of(1 - task.turn);
-        let due = cell.work(task.window, &mut local.mailbox, &mut local.scratch, next, commons);
+        let due = cell.work(task.window, &mut local.mailbox, &mut local.scratch, next, directory);
         std::mem::swap(&mut local.waits, &mut cell.hosts.waits);
         self.due[number].store(due.as_ps(), Ordering::Relaxed);
         self.work[number].store(cell.handled - before, Ordering::Relaxed);
@@ -197,8 +197,8 @@ impl Work for &WindowState<'_> {
     }
 
     fn work(&self, task: &Task, local: &mut WorkerLocal, items: impl Iterator<Item = usize>) {
-        let commons = self.shared.commons.read().unwrap_or_else(PoisonError::into_inner);
+        let directory = self.shared.directory.read().unwrap_or_else(PoisonError::into_inner);
         let cells = &self.sides.cells[task.turn_at_work()];
-        items.for_each(|item| self.work_cell(cells[item] as usize, task, local, &commons));
+        items.for_each(|item| self.work_cell(cells[item] as usize, task, local, &directory));
     }
 }

@@ -146,9 +146,9 @@ impl Simulation {
                 self.check_limits(state.shared, control, Time::ZERO)?;
             }
         }
-        let commons = state.shared.commons.read().unwrap_or_else(PoisonError::into_inner);
+        let directory = state.shared.directory.read().unwrap_or_else(PoisonError::into_inner);
         for number in self.roster.ordered.drain(..) {
-            locked(&state.shared.cells[number as usize]).perform_until(Time::ZERO, &commons);
+            locked(&state.shared.cells[number as usize]).perform_until(Time::ZERO, &directory);
         }
         Ok(())
     }
@@ -194,15 +194,15 @@ impl Simulation {
             newly_idle.append(&mut cell.hosts.idle);
             cell.hosts.has_notices = false;
         }
-        let commons = state.shared.commons.read().unwrap_or_else(PoisonError::into_inner);
+        let directory = state.shared.directory.read().unwrap_or_else(PoisonError::into_inner);
         for change in &changes {
-            let (cell, place) = commons.connections[change.flow as usize].sender;
+            let (cell, place) = directory.connections[change.flow as usize].sender;
             let hosts = &mut locked(&state.shared.cells[cell as usize]).hosts;
             hosts.on_change(change, place);
             newly_idle.append(&mut hosts.idle);
             hosts.has_notices = false;
         }
-        drop(commons);
+        drop(directory);
         for (at, id) in newly_idle {
             let last = idle.entry(id).or_insert(at);
             *last = at.max(*last);

@@ -43,10 +43,10 @@ pub fn check(experiment: &Experiment, faults: &mut Faults) {
             if known.is_empty() && number == 0 {
                 continue;
             }
-            let told: Vec<String> = known.iter().map(u64::to_string).collect();
-            let told = if told.is_empty() { "none".into() } else { told.join(", ") };
+            let declared: Vec<String> = known.iter().map(u64::to_string).collect();
+            let declared = if declared.is_empty() { "none".into() } else { declared.join(", ") };
             let rule = format!(
-                "names a priority that no section declares: write [priority.{number}] (declared: {told})"
+                "names a priority that no section declares: write [priority.{number}] (declared: {declared})"
             );
             let path = format!("traffic.{}.transport.{key}", load.name);
             faults.add(&path, Code::NotFound.rule(rule), &number.into());

@@ -224,8 +224,9 @@ impl Simulation {
         let rows: Vec<(&FlowRow, &Datagrams)> =
             self.roster.flow_rows.iter().filter_map(|row| Some((row, row.datagrams.as_deref()?))).collect();
         let sent = |r: &(&FlowRow, &Datagrams)| r.0.sent.packets;
-        let lost = |r: &(&FlowRow, &Datagrams)| sent(r).saturating_sub(r.1.heard.datagrams + r.1.in_flight);
-        let some = |r: &(&FlowRow, &Datagrams), value: u64| (r.1.heard.datagrams > 0).then_some(value);
+        let lost =
+            |r: &(&FlowRow, &Datagrams)| sent(r).saturating_sub(r.1.received.datagrams + r.1.in_flight);
+        let some = |r: &(&FlowRow, &Datagrams), value: u64| (r.1.received.datagrams > 0).then_some(value);
         TableBuilder::new("datagrams", &rows)
             .u32("flow", |r| r.0.serial)
             .words("traffic", &self.names.loads, |r| r.0.load.into())
@@ -233,19 +234,19 @@ impl Simulation {
             .words("src", &self.names.hosts, |r| node(r.0.ends.0))
             .words("dst", &self.names.hosts, |r| node(r.0.ends.1))
             .u64("sent", sent)
-            .u64("arrived", |r| r.1.heard.datagrams)
+            .u64("arrived", |r| r.1.received.datagrams)
             .u64("lost", lost)
             .u64("in_flight", |r| r.1.in_flight)
-            .maybe_f64("loss", |r| mean(lost(r).into(), lost(r) + r.1.heard.datagrams))
-            .u64("copies", |r| r.1.heard.copies)
-            .u64("overtaken", |r| r.1.heard.overtaken)
+            .maybe_f64("loss", |r| mean(lost(r).into(), lost(r) + r.1.received.datagrams))
+            .u64("copies", |r| r.1.received.copies)
+            .u64("overtaken", |r| r.1.received.overtaken)
             .u64("late", |r| r.1.late.datagrams)
             .u64("late_max_ps", |r| r.1.late.longest.as_ps())
-            .u64("arrived_bytes", |r| r.1.heard.bytes)
-            .maybe_u64("delay_min_ps", |r| some(r, r.1.heard.least.as_ps()))
-            .maybe_f64("delay_mean_ps", |r| mean(r.1.heard.delay_sum, r.1.heard.datagrams))
-            .maybe_u64("delay_max_ps", |r| some(r, r.1.heard.greatest.as_ps()))
-            .maybe_f64("jitter_ps", |r| (r.1.heard.datagrams > 1).then_some(r.1.heard.jitter))
+            .u64("arrived_bytes", |r| r.1.received.bytes)
+            .maybe_u64("delay_min_ps", |r| some(r, r.1.received.least.as_ps()))
+            .maybe_f64("delay_mean_ps", |r| mean(r.1.received.delay_sum, r.1.received.datagrams))
+            .maybe_u64("delay_max_ps", |r| some(r, r.1.received.greatest.as_ps()))
+            .maybe_f64("jitter_ps", |r| (r.1.received.datagrams > 1).then_some(r.1.received.jitter))
             .done()
     }
 

@@ -2,7 +2,7 @@
 
 use super::ingress::Ingress;
 use crate::net::port::Port;
-use crate::net::{Commons, Network};
+use crate::net::{Directory, Network};
 use crate::packet::Packet;
 use shallows_units::Index;
 
@@ -14,9 +14,9 @@ impl Port {
 
 impl Network {
     /// The port and priority that are charged for `packet`, which comes to its switch now.
-    pub(in crate::net) fn charged(&self, packet: &Packet, commons: &Commons) -> Option<(u32, u8)> {
+    pub(in crate::net) fn charged(&self, packet: &Packet, directory: &Directory) -> Option<(u32, u8)> {
         let pausing = self.ports.get(self.came_by.at())?.pausing()?;
-        let priority = commons.priority(packet);
+        let priority = directory.priority(packet);
         let lossless = pausing.ingress.is_some() && pausing.lossless >> priority & 1 != 0;
         lossless.then_some((self.came_by.get()?, priority))
     }
@@ -46,7 +46,7 @@ impl Network {
     }
 
     /// Closes an account whose charge has reached XOFF, with the packet in the queue of port `number`.
-    pub(in crate::net) fn close_if_full(&mut self, number: u32, of: (u32, u8), commons: &Commons) {
+    pub(in crate::net) fn close_if_full(&mut self, number: u32, of: (u32, u8), directory: &Directory) {
         let now = self.now;
         let share = self.ports[number as usize].share;
         let free = self.buffers.free(share);
@@ -59,11 +59,11 @@ impl Network {
         (account.closed, account.closed_at) = (true, now);
         account.closings += 1;
         self.buffers.closed(share).push(of);
-        self.send_frame_about(of.0, of.1, commons);
+        self.send_frame_about(of.0, of.1, directory);
     }
 
     /// A packet of `size` bytes has left port `number` or was dropped there; `of` is charged for it, if any account is.
-    pub(in crate::net) fn release(&mut self, number: u32, of: (u8, Index), size: u16, commons: &Commons) {
+    pub(in crate::net) fn release(&mut self, number: u32, of: (u8, Index), size: u16, directory: &Directory) {
         let (priority, came_by) = of;
         let share = self.ports[number as usize].share;
         if let Some(came_by) = came_by.get()
@@ -80,11 +80,11 @@ impl Network {
             }
         }
         self.count(number);
-        self.open_accounts(share, commons);
+        self.open_accounts(share, directory);
     }
 
     /// Opens the accounts of a switch that may be open again.
-    fn open_accounts(&mut self, share: Index, commons: &Commons) {
+    fn open_accounts(&mut self, share: Index, directory: &Directory) {
         if self.buffers.closed(share).is_empty() {
             return;
         }
@@ -102,6 +102,6 @@ impl Network {
             !opens
         });
         *self.buffers.closed(share) = closed;
-        opened.into_iter().for_each(|(port, priority)| self.send_frame_about(port, priority, commons));
+        opened.into_iter().for_each(|(port, priority)| self.send_frame_about(port, priority, directory));
     }
 }

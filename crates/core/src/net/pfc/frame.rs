@@ -1,14 +1,10 @@
 //! A pause frame, and how it travels among packets.
 
-use crate::packet::{Flags, NONE, Packet};
+use crate::packet::Packet;
 pub use crate::queue::parts::lanes::PRIORITIES;
-use shallows_units::Time;
 
 /// Bytes of a pause frame on the wire (IEEE 802.3-2018 s.4.4.2, annex 31D.3): 64, preamble 8, gap 12.
 pub const FRAME: u16 = 84;
-
-/// In place of a packet's flow: a pause frame.
-pub const PAUSE: u32 = u32::MAX;
 
 /// The contents of a pause frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,18 +20,8 @@ pub struct Frame {
 impl Frame {
     /// As it travels along a wire, among packets.
     pub(super) fn packet(self) -> Packet {
-        let seq = u64::from(self.names) | u64::from(self.pauses) << 8 | u64::from(self.quanta) << 16;
-        Packet {
-            at: Time::ZERO,
-            seq,
-            stamp: Time::ZERO,
-            waited: 0,
-            flow: PAUSE,
-            label: 0,
-            extension: NONE,
-            size: FRAME,
-            flags: Flags::default(),
-        }
+        let contents = u64::from(self.names) | u64::from(self.pauses) << 8 | u64::from(self.quanta) << 16;
+        Packet::pause(contents, FRAME)
     }
 
     /// The frame that travels as `packet`.

@@ -19,11 +19,11 @@ pub mod ingress;
 mod pausing;
 
 use super::port::{Port, Service};
-use super::{Commons, Network};
+use super::{Directory, Network};
 use crate::net::port::WireEnd;
 use crate::packet::Packet;
 use crate::queue::DropWhy;
-pub use frame::{FRAME, Frame, PAUSE, PRIORITIES, ones};
+pub use frame::{FRAME, Frame, PRIORITIES, ones};
 pub use pausing::Pausing;
 use shallows_units::{Index, Time};
 
@@ -54,14 +54,14 @@ impl Port {
 
 impl Network {
     /// The port that sends back along the cable of `number`, where flow control needs it.
-    pub(super) fn back(&self, number: u32, commons: &Commons) -> Index {
+    pub(super) fn back(&self, number: u32, directory: &Directory) -> Index {
         let link = self.links.get(number as usize).map_or(usize::MAX, |link| *link as usize);
-        commons.backs.get(link).copied().unwrap_or(Index::NONE)
+        directory.backs.get(link).copied().unwrap_or(Index::NONE)
     }
 
     /// A pause frame, which is no packet, is at the far end of a wire; whether it was one.
     pub(super) fn ends_frame(&mut self, number: u32, packet: &Packet) -> bool {
-        if packet.flow != PAUSE {
+        if !packet.is_pause() {
             return false;
         }
         self.totals.hops -= 1;
@@ -78,35 +78,35 @@ impl Network {
         came_by: Index,
         end: WireEnd,
         slot: u32,
-        commons: &Commons,
+        directory: &Directory,
     ) -> Option<Packet> {
         self.came_by = came_by;
-        let delivered = self.forward(end, slot, commons);
+        let delivered = self.forward(end, slot, directory);
         self.came_by = Index::NONE;
         delivered
     }
 
     /// A pause frame has come to `port`.
-    pub(super) fn receive_frame(&mut self, port: Index, packet: &Packet, commons: &Commons) {
+    pub(super) fn receive_frame(&mut self, port: Index, packet: &Packet, directory: &Directory) {
         let now = self.now;
         let Some(number) = port.get() else { return };
         let Some(pausing) = self.ports[number as usize].pausing_mut() else { return };
         pausing.received.push_back((now + pausing.response, Frame::of(packet)));
-        self.on_pause_clock(number, commons);
+        self.on_pause_clock(number, directory);
     }
 
     /// The time of the clock of a port that pauses or is paused.
     #[inline(never)]
-    pub fn on_pause_clock(&mut self, number: u32, commons: &Commons) {
+    pub fn on_pause_clock(&mut self, number: u32, directory: &Directory) {
         let now = self.now;
         let Some(pausing) = self.ports[number as usize].pausing_mut() else { return };
         pausing.catch_up(now);
         let renewed = pausing.ingress.as_mut().map_or(0, |ingress| ingress.renewals_due(now));
         pausing.due |= renewed;
         if let Some(priority) = pausing.watchdog_due(now) {
-            self.flush(number, priority, commons);
+            self.flush(number, priority, directory);
         }
-        self.serve(number, commons);
+        self.serve(number, directory);
         self.set_pause_clock(number);
     }
 
@@ -120,10 +120,10 @@ impl Network {
     }
 
     /// Tells the peer of `number` about a priority, as soon as the transmitter is free.
-    pub(super) fn send_frame_about(&mut self, number: u32, priority: u8, commons: &Commons) {
+    pub(super) fn send_frame_about(&mut self, number: u32, priority: u8, directory: &Directory) {
         if let Some(pausing) = self.ports[number as usize].pausing_mut() {
             pausing.due |= 1 << priority;
-            self.serve(number, commons);
+            self.serve(number, directory);
         }
     }
 
@@ -162,32 +162,32 @@ impl Network {
     }
 
     /// The link of port `number` has come up; `pauses` are those of its peer. The port sends its own.
-    pub(super) fn restart_flow_control(&mut self, number: u32, pauses: Option<Frame>, commons: &Commons) {
+    pub(super) fn restart_flow_control(&mut self, number: u32, pauses: Option<Frame>, directory: &Directory) {
         let now = self.now;
         let Some(pausing) = self.ports[number as usize].pausing_mut() else { return };
         if let Some(frame) = pauses {
             pausing.apply(frame, now);
         }
         pausing.due = pausing.ingress.as_ref().map_or(0, |ingress| ingress.closed());
-        self.serve(number, commons);
+        self.serve(number, directory);
         self.set_pause_clock(number);
     }
 
     /// The peer of port `number` holds these priorities from now on, or no longer.
-    pub fn hold(&mut self, number: u32, change: impl FnOnce(u8) -> u8, commons: &Commons) {
+    pub fn hold(&mut self, number: u32, change: impl FnOnce(u8) -> u8, directory: &Directory) {
         let now = self.now;
         let Some(pausing) = self.ports[number as usize].pausing_mut() else { return };
         pausing.catch_up(now);
         let held = pausing.held();
         pausing.hold(change(held), now);
-        self.serve(number, commons);
+        self.serve(number, directory);
         self.set_pause_clock(number);
     }
 
     /// The watchdog of a switch drops all that waits for the end of a pause. An upstream port may go on then.
-    fn flush(&mut self, number: u32, priority: u8, commons: &Commons) {
+    fn flush(&mut self, number: u32, priority: u8, directory: &Directory) {
         let mut freed = vec![];
-        self.call_discipline(number, commons, |scheduled, cx| {
+        self.call_discipline(number, directory, |scheduled, cx| {
             cx.paused = !(1 << priority);
             while let Some(packet) = scheduled.disc.dequeue(cx) {
                 freed.push((cx.came_by, packet.size));
@@ -195,7 +195,7 @@ impl Network {
             }
         });
         for (came_by, size) in freed {
-            self.release(number, (priority, came_by), size, commons);
+            self.release(number, (priority, came_by), size, directory);
         }
     }
 }

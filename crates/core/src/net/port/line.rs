@@ -8,7 +8,7 @@
 use crate::net::port::chain::Store;
 use crate::net::port::{Port, Scheduled, Service};
 
-use crate::net::{Commons, Network};
+use crate::net::{Directory, Network};
 use crate::packet::Packet;
 use crate::queue::QueueCx;
 use shallows_units::{Span, Time};
@@ -16,15 +16,15 @@ use shallows_units::{Span, Time};
 impl Network {
     /// A packet comes to a port, settled, that has a line.
     #[inline(never)]
-    pub(in crate::net) fn arrive_lined(&mut self, number: u32, slot: u32, commons: &Commons) {
+    pub(in crate::net) fn arrive_lined(&mut self, number: u32, slot: u32, directory: &Directory) {
         let port = &mut self.ports[number as usize];
         let Service::Lined(lined) = &port.service else { return };
         let packet = self.store.at(slot);
         if port.behind > 0 || !lined.line.has_room(port.backlog(&self.store), packet.size) {
-            return self.arrive_behind_line(number, slot, commons);
+            return self.arrive_behind_line(number, slot, directory);
         }
         if port.flags.traced {
-            port.note_arrival(commons.class(packet), packet.size, 0);
+            port.note_arrival(directory.class(packet), packet.size, 0);
         }
         if let Some(at) = port.accept(slot, &mut self.store, self.now) {
             self.expect(number, at);
@@ -32,10 +32,10 @@ impl Network {
     }
 
     #[inline(never)]
-    fn arrive_behind_line(&mut self, number: u32, slot: u32, commons: &Commons) {
+    fn arrive_behind_line(&mut self, number: u32, slot: u32, directory: &Directory) {
         let packet = Packet { at: self.now, ..self.store.take(slot) };
         let idle = self.ports[number as usize].behind == 0;
-        let (_, marked) = self.call_behind_line(number, commons, |scheduled, cx| {
+        let (_, marked) = self.call_behind_line(number, directory, |scheduled, cx| {
             if let Some(sockets) = &mut scheduled.sockets {
                 sockets.came(&packet);
             }
@@ -44,7 +44,7 @@ impl Network {
         });
         let port = &mut self.ports[number as usize];
         if port.flags.traced {
-            port.note_arrival(commons.class(&packet), packet.size, marked);
+            port.note_arrival(directory.class(&packet), packet.size, marked);
         }
         if idle {
             self.schedule_behind_line(number);
@@ -52,10 +52,10 @@ impl Network {
     }
 
     /// The transmitter has sent its packet: the discipline behind the line gives it a packet.
-    pub(in crate::net) fn serve_behind_line(&mut self, number: u32, commons: &Commons) {
+    pub(in crate::net) fn serve_behind_line(&mut self, number: u32, directory: &Directory) {
         let now = self.now;
         self.ports[number as usize].settle(now, &self.store);
-        let (next, _) = self.call_behind_line(number, commons, |scheduled, cx| scheduled.disc.dequeue(cx));
+        let (next, _) = self.call_behind_line(number, directory, |scheduled, cx| scheduled.disc.dequeue(cx));
         if let Some(packet) = next {
             self.leaves_host(number, &packet);
             let wait = now - packet.at;
@@ -88,7 +88,7 @@ impl Network {
     fn call_behind_line(
         &mut self,
         number: u32,
-        commons: &Commons,
+        directory: &Directory,
         call: impl FnOnce(&mut Scheduled, &mut QueueCx<'_>) -> Option<Packet>,
     ) -> (Option<Packet>, u64) {
         let now = self.now;
@@ -121,7 +121,7 @@ impl Network {
         if dropped.is_empty() {
             self.dropped = dropped;
         } else {
-            self.lose_all(number, dropped, commons);
+            self.lose_all(number, dropped, directory);
         }
         (taken, marked)
     }
@@ -149,12 +149,12 @@ mod tests {
     use shallows_units::{Bytes, Rate};
 
     /// A card of 12 Gb/s, which takes 1 us a packet of 1500 bytes; a round gives each flow one packet.
-    fn card(settings: fq::Settings) -> (Network, Commons) {
+    fn card(settings: fq::Settings) -> (Network, Directory) {
         let place = crate::queue::tests::place();
         let Built::Departure(disc) = Queue::Fq(settings).build(place) else { unreachable!() };
         let port = Port::new(Rate::gbps(12), Span::ns(1), false, Service::departure(disc));
         let connection = |serial| Connection { serial, ..Connection::default() };
-        (Network::new(vec![port], EventQueue::new(1)), Commons::alone((0..3).map(connection).collect(), 1))
+        (Network::new(vec![port], EventQueue::new(1)), Directory::alone((0..3).map(connection).collect(), 1))
     }
 
     fn one_packet_a_round() -> fq::Settings {
@@ -162,14 +162,14 @@ mod tests {
     }
 
     /// Lets all happen that is due by `until`; returns the flows of the packets that landed, and the events.
-    fn advance(net: &mut Network, commons: &Commons, until: Time) -> (Vec<u32>, usize) {
+    fn advance(net: &mut Network, directory: &Directory, until: Time) -> (Vec<u32>, usize) {
         let (mut landed, mut events) = (vec![], 0);
         while let Some((at, event)) = net.events.pop_before(until + Span::ps(1)) {
             net.now = at;
             events += 1;
             match event {
-                Event::Wire(port) => landed.extend(net.land(port, commons).map(|packet| packet.flow)),
-                Event::Port(port) => net.depart(port, commons),
+                Event::Wire(port) => landed.extend(net.land(port, directory).map(|packet| packet.flow)),
+                Event::Port(port) => net.depart(port, directory),
                 _ => unreachable!(),
             }
         }
@@ -177,9 +177,9 @@ mod tests {
         (landed, events)
     }
 
-    fn send(net: &mut Network, commons: &Commons, flow: u32, packets: usize) {
+    fn send(net: &mut Network, directory: &Directory, flow: u32, packets: usize) {
         for _ in 0..packets {
-            net.send(&Packet { flow, flags: crate::packet::Flags::default(), ..packet(1500) }, commons);
+            net.send(&Packet { flow, flags: crate::packet::Flags::default(), ..packet(1500) }, directory);
         }
     }
 
@@ -188,20 +188,20 @@ mod tests {
     /// With the last of those in transmission no queue holds anything, and the line is open again.
     #[test]
     fn an_almost_idle_card_serves_in_order_of_arrival() {
-        let (mut net, commons) = card(one_packet_a_round());
-        send(&mut net, &commons, 1, 11);
+        let (mut net, directory) = card(one_packet_a_round());
+        send(&mut net, &directory, 1, 11);
         assert_eq!((net.ports[0].chain.waiting(), net.ports[0].behind), (9, 2));
-        send(&mut net, &commons, 2, 2);
+        send(&mut net, &directory, 2, 2);
         assert_eq!((net.ports[0].behind, net.ports[0].held()), (4, (13, 13 * 1500)));
         let half = Span::ns(500);
-        let (landed, events) = advance(&mut net, &commons, Time::ZERO + Span::us(12) + half);
+        let (landed, events) = advance(&mut net, &directory, Time::ZERO + Span::us(12) + half);
         assert_eq!(landed, [[1; 9].as_slice(), &[1, 2, 1]].concat());
         assert_eq!(events, 12 + 4, "one a packet, and one more for each that waited behind the line");
         assert_eq!((net.ports[0].chain.waiting(), net.ports[0].behind), (1, 0));
-        send(&mut net, &commons, 2, 1);
-        send(&mut net, &commons, 1, 1);
+        send(&mut net, &directory, 2, 1);
+        send(&mut net, &directory, 1, 1);
         assert_eq!((net.ports[0].chain.waiting(), net.ports[0].behind), (3, 0));
-        assert_eq!(advance(&mut net, &commons, Time::ZERO + Span::ms(1)), (vec![2, 2, 1], 3));
+        assert_eq!(advance(&mut net, &directory, Time::ZERO + Span::ms(1)), (vec![2, 2, 1], 3));
         // Waits in us: 0 to 8, 9 to 12; and half a one, and one and a half.
         let waits = &net.host_waits[0];
         assert_eq!((waits.packets, waits.sum), (15, u128::from((Span::us(78) + Span::us(2)).as_ps())));
@@ -215,10 +215,10 @@ mod tests {
         for (limit, dropped) in
             [(Size::Packets(12), 3), (Size::Packets(5), 10), (Size::Bytes(Bytes(4 * 1500)), 11)]
         {
-            let (mut net, commons) = card(fq::Settings { limit: Some(limit), ..one_packet_a_round() });
-            send(&mut net, &commons, 1, 15);
+            let (mut net, directory) = card(fq::Settings { limit: Some(limit), ..one_packet_a_round() });
+            send(&mut net, &directory, 1, 15);
             assert_eq!((net.totals.dropped, net.ports[0].dropped()), (dropped, dropped), "{limit:?}");
-            advance(&mut net, &commons, Time::ZERO + Span::ms(1));
+            advance(&mut net, &directory, Time::ZERO + Span::ms(1));
             assert_eq!((net.totals.delivered, net.in_flight()), (15 - dropped, 0));
         }
     }

@@ -2,23 +2,28 @@
 
 use crate::net::port::WireEnd;
 use crate::net::port::{Scheduled, Service};
-use crate::net::{Commons, Network};
+use crate::net::{Directory, Network};
 use crate::packet::{Flags, Packet};
 use crate::port_control::{AnyPortControl, PortControl};
 use crate::queue::{DropWhy, Passing, QueueCx};
 
 impl Network {
     #[inline(never)]
-    pub(in crate::net) fn arrive_scheduled(&mut self, number: u32, mut packet: Packet, commons: &Commons) {
+    pub(in crate::net) fn arrive_scheduled(
+        &mut self,
+        number: u32,
+        mut packet: Packet,
+        directory: &Directory,
+    ) {
         packet.at = self.now;
         let came_by = self.came_by;
-        let connection = &commons.connections[packet.flow as usize];
-        let (class, priority) = (usize::from(connection.class), commons.priority(&packet));
+        let connection = &directory.connections[packet.flow as usize];
+        let (class, priority) = (usize::from(connection.class), directory.priority(&packet));
         let to_end = connection.end.saturating_sub(packet.seq);
         let remaining = if packet.flags.any(Flags::REVERSE) { 0 } else { to_end };
         let mut passing = Passing::No;
-        let marked = self.call_discipline(number, commons, |scheduled, cx| {
-            scheduled.note(&packet, commons, |record, _, queue| record.came(queue, class, &packet));
+        let marked = self.call_discipline(number, directory, |scheduled, cx| {
+            scheduled.note(&packet, directory, |record, _, queue| record.came(queue, class, &packet));
             if let Some(sockets) = &mut scheduled.sockets {
                 sockets.came(&packet);
             }
@@ -42,20 +47,21 @@ impl Network {
         if marked > 0
             && let Service::Departure(scheduled) = &mut port.service
         {
-            scheduled.note(&packet, commons, |record, _, queue| record.marked(queue, class, &packet, marked));
+            scheduled
+                .note(&packet, directory, |record, _, queue| record.marked(queue, class, &packet, marked));
         }
         match passing {
-            Passing::Sent => self.begin(number, 0, commons),
-            Passing::Dropped | Passing::No => self.serve(number, commons),
+            Passing::Sent => self.begin(number, 0, directory),
+            Passing::Dropped | Passing::No => self.serve(number, directory),
         }
     }
 
     /// A port finishes a transmission, or asks its discipline again.
-    pub fn depart(&mut self, number: u32, commons: &Commons) {
+    pub fn depart(&mut self, number: u32, directory: &Directory) {
         let now = self.now;
         let port = &mut self.ports[number as usize];
         let Service::Departure(scheduled) = &mut port.service else {
-            return self.serve_behind_line(number, commons);
+            return self.serve_behind_line(number, directory);
         };
         if scheduled.serving.is_none() && scheduled.pausing.is_some() {
             self.launch_frame(number);
@@ -83,14 +89,14 @@ impl Network {
                 self.expect(number, at);
             }
             if charges {
-                self.release(number, of, size, commons);
+                self.release(number, of, size, directory);
             }
         }
-        self.serve(number, commons);
+        self.serve(number, directory);
     }
 
     /// Begins the next transmission if the transmitter is free.
-    pub(in crate::net) fn serve(&mut self, number: u32, commons: &Commons) {
+    pub(in crate::net) fn serve(&mut self, number: u32, directory: &Directory) {
         let port = &self.ports[number as usize];
         let Service::Departure(scheduled) = &port.service else { return };
         if scheduled.serving.is_some() {
@@ -104,16 +110,16 @@ impl Network {
         if scheduled.disc.rests() {
             return;
         }
-        let marked = self.call_discipline(number, commons, |scheduled, cx| {
+        let marked = self.call_discipline(number, directory, |scheduled, cx| {
             scheduled.serving = scheduled.disc.dequeue(cx);
             scheduled.of = (cx.priority, cx.came_by);
         });
-        self.begin(number, marked, commons);
+        self.begin(number, marked, directory);
     }
 
     /// Begins to transmit the packet that the discipline has given, of which `marked` were marked; or asks again when it
     /// will give one.
-    fn begin(&mut self, number: u32, marked: u64, commons: &Commons) {
+    fn begin(&mut self, number: u32, marked: u64, directory: &Directory) {
         let now = self.now;
         let port = &mut self.ports[number as usize];
         let Service::Departure(scheduled) = &mut port.service else { return };
@@ -136,7 +142,7 @@ impl Network {
         if let Some(inner) = &mut scheduled.inner
             && let Some(queues) = scheduled.disc.inner()
         {
-            let (class, queue) = (commons.class(packet), queues.of(packet, commons.priority(packet)));
+            let (class, queue) = (directory.class(packet), queues.of(packet, directory.priority(packet)));
             if marked > 0 {
                 inner.marked(queue, class, packet, marked);
             }
@@ -161,7 +167,7 @@ impl Network {
     pub(in crate::net) fn call_discipline(
         &mut self,
         number: u32,
-        commons: &Commons,
+        directory: &Directory,
         call: impl FnOnce(&mut Scheduled, &mut QueueCx<'_>),
     ) -> u64 {
         let now = self.now;
@@ -191,7 +197,7 @@ impl Network {
         }
         if !self.dropped.is_empty() {
             let dropped = std::mem::take(&mut self.dropped);
-            self.lose_all(number, dropped, commons);
+            self.lose_all(number, dropped, directory);
         }
         marked
     }
@@ -201,13 +207,13 @@ impl Network {
         &mut self,
         number: u32,
         mut dropped: Vec<(Packet, DropWhy)>,
-        commons: &Commons,
+        directory: &Directory,
     ) {
         for (packet, why) in dropped.drain(..) {
             self.leaves_host(number, &packet);
             match why {
-                DropWhy::Returned => self.send_back(number, packet, commons),
-                why => self.lose(number, packet, why, commons),
+                DropWhy::Returned => self.send_back(number, packet, directory),
+                why => self.lose(number, packet, why, directory),
             }
         }
         self.dropped = dropped;
@@ -216,18 +222,18 @@ impl Network {
     /// The header `packet`, for which port `number` has no room, goes back to its sender by the switch's tables. A host has
     /// none: there it is lost.
     #[cold]
-    fn send_back(&mut self, number: u32, packet: Packet, commons: &Commons) {
+    fn send_back(&mut self, number: u32, packet: Packet, directory: &Directory) {
         let port = &mut self.ports[number as usize];
         let is_switch = port.flags.switch;
         let Some(scheduled) = port.service.scheduled_mut().filter(|_| is_switch) else {
-            return self.lose(number, packet, DropWhy::Full, commons);
+            return self.lose(number, packet, DropWhy::Full, directory);
         };
         scheduled.trimming.returned += 1;
         port.counts.dropped_bytes += u64::from(packet.size);
-        let label = commons.connections[packet.flow as usize].back;
+        let label = directory.connections[packet.flow as usize].back;
         let packet = Packet { label, flags: packet.flags.with(Flags::REVERSE), ..packet };
-        let node = commons.routing.leaves(self.links[number as usize]);
+        let node = directory.routing.leaves(self.links[number as usize]);
         let slot = self.store.put(&packet);
-        self.forward(WireEnd::node(node), slot, commons);
+        self.forward(WireEnd::node(node), slot, directory);
     }
 }

@@ -1,7 +1,7 @@
 //! The three ways in which a port queues, and what it keeps for each.
 
 use crate::events::Source;
-use crate::net::Commons;
+use crate::net::Directory;
 use crate::net::pfc::{Pausing, ones};
 use crate::net::port::counts::TrimCounts;
 use crate::net::port::sockets::Sockets;
@@ -95,13 +95,13 @@ impl Scheduled {
     pub fn note(
         &mut self,
         packet: &Packet,
-        commons: &Commons,
+        directory: &Directory,
         record_it: impl FnOnce(&mut InnerRecords, &dyn InnerQueues, usize),
     ) {
         if let Some(record) = &mut self.inner
             && let Some(queues) = self.disc.inner()
         {
-            record_it(record, queues, queues.of(packet, commons.priority(packet)));
+            record_it(record, queues, queues.of(packet, directory.priority(packet)));
         }
     }
 

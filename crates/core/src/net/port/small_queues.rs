@@ -3,7 +3,7 @@
 
 use crate::net::port::Port;
 use crate::net::port::chain::Store;
-use crate::net::{Change, Commons, Happened, Network};
+use crate::net::{Change, Directory, Happened, Network};
 use crate::packet::{Flags, Packet};
 use crate::routing::table::Entry;
 use shallows_units::{Span, Time};
@@ -24,8 +24,13 @@ impl Port {
 
 impl Network {
     /// See [`crate::net::Net::held_at_host`].
-    pub(in crate::net) fn held_at_host(&mut self, flow: u32, most: u64, commons: &Commons) -> Option<Time> {
-        let Entry::Port(port) = commons.connections[flow as usize].enters[0] else { return None };
+    pub(in crate::net) fn held_at_host(
+        &mut self,
+        flow: u32,
+        most: u64,
+        directory: &Directory,
+    ) -> Option<Time> {
+        let Entry::Port(port) = directory.connections[flow as usize].enters[0] else { return None };
         let now = self.now;
         let port = &mut self.ports[port as usize];
         let here = port.service.scheduled().and_then(|scheduled| scheduled.sockets.as_ref());
@@ -43,8 +48,8 @@ impl Network {
     }
 
     /// See [`crate::net::Net::leaves_host_at`].
-    pub(in crate::net) fn leaves_host_at(&mut self, flow: u32, commons: &Commons) -> Time {
-        let number = match commons.connections[flow as usize].enters[0] {
+    pub(in crate::net) fn leaves_host_at(&mut self, flow: u32, directory: &Directory) -> Time {
+        let number = match directory.connections[flow as usize].enters[0] {
             Entry::Port(port) => port,
             // A host has several: the flow has sent the last packet.
             Entry::Any(_) => self.entered,
@@ -61,8 +66,8 @@ impl Network {
     }
 
     /// See [`crate::net::Net::sent_by`].
-    pub(in crate::net) fn sent_by(&self, flow: u32, commons: &Commons) -> Time {
-        let work = match commons.connections[flow as usize].enters[0] {
+    pub(in crate::net) fn sent_by(&self, flow: u32, directory: &Directory) -> Time {
+        let work = match directory.connections[flow as usize].enters[0] {
             Entry::Port(port) => self.ports[port as usize].work(self.now),
             Entry::Any(_) => Span::ZERO,
         };

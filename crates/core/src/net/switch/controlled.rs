@@ -2,7 +2,7 @@
 
 use crate::net::Network;
 use crate::net::port::Service;
-use crate::net::shared::Commons;
+use crate::net::shared::Directory;
 use crate::packet::{Flags, Packet};
 use crate::port_control::{AnyPortControl, Feedback, PortControl, PortView};
 use shallows_units::Span;
@@ -10,9 +10,9 @@ use shallows_units::Span;
 impl Network {
     /// `packet` comes to a port, settled, that a controller watches, that shares a buffer, or whose link is down.
     #[inline(never)]
-    pub(in crate::net) fn arrive_controlled(&mut self, number: u32, packet: &Packet, commons: &Commons) {
+    pub(in crate::net) fn arrive_controlled(&mut self, number: u32, packet: &Packet, directory: &Directory) {
         if self.ports[number as usize].flags.down {
-            return self.arrive_down(number, packet, commons);
+            return self.arrive_down(number, packet, directory);
         }
         if self.ports[number as usize].control.as_ref().is_some_and(|c| !c.ticking) {
             self.run_clock(number, AnyPortControl::on_wake);
@@ -21,39 +21,39 @@ impl Network {
             self.show_controller(number, packet, false, AnyPortControl::on_arrive);
         }
         let shared = self.ports[number as usize].share.is_some();
-        let charged = self.charged(packet, commons);
+        let charged = self.charged(packet, directory);
         let fits = |net: &mut Self| match charged {
             Some(of) => net.charge(number, of, packet.size),
-            None => net.has_room(number, packet, commons),
+            None => net.has_room(number, packet, directory),
         };
         if shared && !fits(self) {
-            return self.lose_for_buffer(number, packet, commons);
+            return self.lose_for_buffer(number, packet, directory);
         }
-        self.decide(number, packet, commons);
+        self.decide(number, packet, directory);
         if shared {
             self.count(number);
         }
         if let Some(of) = charged {
-            self.close_if_full(number, of, commons);
+            self.close_if_full(number, of, directory);
         }
     }
 
     /// The port's discipline decides about `packet`, which nothing else has refused.
-    fn decide(&mut self, number: u32, packet: &Packet, commons: &Commons) {
+    fn decide(&mut self, number: u32, packet: &Packet, directory: &Directory) {
         let port = &mut self.ports[number as usize];
         match port.service {
-            Service::Departure(_) => self.arrive_scheduled(number, *packet, commons),
+            Service::Departure(_) => self.arrive_scheduled(number, *packet, directory),
             Service::Lined(_) => {
                 let slot = self.store.put(packet);
-                self.arrive_lined(number, slot, commons);
+                self.arrive_lined(number, slot, directory);
             }
             Service::Arrival(_) => {
                 let serving = port.backlog(&self.store).serving;
                 let slot = self.store.put(packet);
-                match port.admit(slot, serving, &mut self.store, self.now, |packet| commons.class(packet)) {
+                match port.admit(slot, serving, &mut self.store, self.now, |packet| directory.class(packet)) {
                     Ok(Some(at)) => self.expect(number, at),
                     Ok(None) => {}
-                    Err(why) => self.lose_arrival(number, slot, why, commons),
+                    Err(why) => self.lose_arrival(number, slot, why, directory),
                 }
             }
         }

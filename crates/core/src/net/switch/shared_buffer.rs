@@ -19,7 +19,7 @@
 //! other ports need not be touched. Only where it refuses are they all brought up to date.
 
 use crate::net::port::{Port, Service};
-use crate::net::{Commons, Network};
+use crate::net::{Directory, Network};
 use crate::packet::Packet;
 use crate::queue::DropWhy;
 use shallows_units::Index;
@@ -203,25 +203,25 @@ impl Network {
     }
 
     /// The buffer has no room for `packet`.
-    pub(in crate::net) fn lose_for_buffer(&mut self, number: u32, packet: &Packet, commons: &Commons) {
+    pub(in crate::net) fn lose_for_buffer(&mut self, number: u32, packet: &Packet, directory: &Directory) {
         let port = &mut self.ports[number as usize];
         self.buffers.refuse(port.share);
-        let class = commons.class(packet);
+        let class = directory.class(packet);
         port.note_arrival(class, packet.size, 0);
         if let Service::Departure(scheduled) = &mut port.service {
-            scheduled.note(packet, commons, |record, _, queue| record.came(queue, class, packet));
+            scheduled.note(packet, directory, |record, _, queue| record.came(queue, class, packet));
         }
-        self.lose(number, *packet, DropWhy::Buffer, commons);
+        self.lose(number, *packet, DropWhy::Buffer, directory);
     }
 
     /// Whether the buffer has room for a lossy `packet` at a port, settled.
-    pub(in crate::net) fn has_room(&mut self, number: u32, packet: &Packet, commons: &Commons) -> bool {
+    pub(in crate::net) fn has_room(&mut self, number: u32, packet: &Packet, directory: &Directory) -> bool {
         self.count(number);
         let port = &self.ports[number as usize];
         let (share, size) = (port.share, packet.size);
         let own = match self.buffers.reserve(share) {
             0 => 0,
-            _ => port.held_of(commons.priority(packet)),
+            _ => port.held_of(directory.priority(packet)),
         };
         let held = (port.pausing().map_or(0, |pausing| pausing.charged), own);
         if self.buffers.fits(share, size, held) {
@@ -263,7 +263,7 @@ mod tests {
     /// FQ at another third, so that all ways of working a port are there.
     struct Bench {
         net: Network,
-        commons: Commons,
+        directory: Directory,
         law: Memory,
     }
 
@@ -285,16 +285,16 @@ mod tests {
             };
             let mut net = Network::new((0..ports).map(port).collect(), EventQueue::new(1));
             net.share(law, (0..ports).collect());
-            let commons = Commons::alone(vec![Connection::default()], ports);
-            Bench { net, commons, law }
+            let directory = Directory::alone(vec![Connection::default()], ports);
+            Bench { net, directory, law }
         }
 
         fn advance(&mut self, until: Time) {
             while let Some((at, event)) = self.net.events.pop_before(until + Span::ps(1)) {
                 self.net.now = at;
                 match event {
-                    Event::Wire(port) => _ = self.net.land(port, &self.commons),
-                    Event::Port(port) => self.net.depart(port, &self.commons),
+                    Event::Wire(port) => _ = self.net.land(port, &self.directory),
+                    Event::Port(port) => self.net.depart(port, &self.directory),
                     _ => {}
                 }
             }
@@ -326,7 +326,7 @@ mod tests {
             let refused =
                 |bench: &Bench| bench.net.ports[port as usize].counts.drops[DropWhy::Buffer as usize];
             let before = refused(self);
-            self.net.inject(port, &packet(size), &self.commons);
+            self.net.inject(port, &packet(size), &self.directory);
             assert_eq!(refused(self) - before, u64::from(!expected), "{held:?} of {:?}", self.law);
             let held = self.held();
             assert!(held.iter().map(|held| shared(*held)).sum::<u64>() <= all, "{held:?} of {:?}", self.law);

@@ -4,10 +4,9 @@
 //! then, since a wire between cells is at least as long as a window. Faults of the wire, and its observers, see
 //! the packets here, each at the time at which it lands.
 
-use crate::net::pfc::PAUSE;
 use crate::net::port::WireEnd;
 use crate::net::port::{Port, Service};
-use crate::net::{Commons, Network};
+use crate::net::{Directory, Network};
 use crate::packet::{Carried, NONE, Packet};
 use shallows_units::{Index, Time};
 
@@ -40,14 +39,15 @@ pub trait Mailboxes {
 impl Network {
     /// Hands over the packets that land in other cells before `until`; the cell has worked until now. Returns when the
     /// next of the others lands.
-    pub fn hand_over(&mut self, until: Time, mailboxes: &impl Mailboxes, commons: &Commons) -> Time {
+    pub fn hand_over(&mut self, until: Time, mailboxes: &impl Mailboxes, directory: &Directory) -> Time {
         let mut next = Time::MAX;
         let mut i = 0;
         while let Some(number) = self.crossing.get(i).copied() {
             let port = &mut self.ports[number as usize];
             if port.soonest(&self.store) < until {
                 port.leave(self.now, &self.store);
-                mailboxes.open(port.far_cell, |mailbox| self.hand_over_from(number, until, mailbox, commons));
+                mailboxes
+                    .open(port.far_cell, |mailbox| self.hand_over_from(number, until, mailbox, directory));
             }
             let soonest = self.ports[number as usize].soonest(&self.store);
             if soonest == Time::MAX {
@@ -61,7 +61,7 @@ impl Network {
     }
 
     #[inline(always)]
-    fn hand_over_from(&mut self, number: u32, until: Time, mailbox: &mut Mailbox, commons: &Commons) {
+    fn hand_over_from(&mut self, number: u32, until: Time, mailbox: &mut Mailbox, directory: &Directory) {
         let link = self.links[number as usize];
         loop {
             // Beforehand, so that the packet is copied from its slot to the mailbox and not by way of the stack.
@@ -72,7 +72,7 @@ impl Network {
             let port = &mut self.ports[number as usize];
             let Some((slot, packet)) = port.take_before(until, &self.store) else { return };
             self.totals.hops += 1;
-            if port.flags.clear_of_packets && packet.flow != PAUSE {
+            if port.flags.clear_of_packets && !packet.is_pause() {
                 let end = port.leads_to;
                 let extended = packet.extension != NONE;
                 mailbox.parcels.push(Parcel { packet: *packet, link, end });
@@ -82,7 +82,7 @@ impl Network {
                 self.store.free(slot);
             } else {
                 let packet = self.store.take(slot);
-                self.hand_over_with_faults(number, packet, mailbox, commons);
+                self.hand_over_with_faults(number, packet, mailbox, directory);
             }
         }
     }
@@ -102,7 +102,7 @@ impl Network {
         number: u32,
         mut packet: Packet,
         mailbox: &mut Mailbox,
-        commons: &Commons,
+        directory: &Directory,
     ) {
         let (now, link) = (self.now, self.links[number as usize]);
         if let Some(varying) = self.ports[number as usize].varying_mut() {
@@ -113,7 +113,7 @@ impl Network {
         }
         let end = self.ports[number as usize].leads_to;
         self.now = packet.at;
-        if let Some(at) = self.pass_wire(number, &mut packet, commons) {
+        if let Some(at) = self.pass_wire(number, &mut packet, directory) {
             packet.at = at;
             let (twice, late) = self.disturb(number);
             if twice {
@@ -135,19 +135,19 @@ impl Network {
 
     /// A packet from another cell lands now; `way` is the answer of [`Network::way`] for it.
     #[inline(always)]
-    pub fn land_parcel(&mut self, parcel: &Parcel, way: Index, commons: &Commons) -> Option<Packet> {
-        if !commons.backs.is_empty() {
-            return self.land_parcel_charged(parcel, way, commons);
+    pub fn land_parcel(&mut self, parcel: &Parcel, way: Index, directory: &Directory) -> Option<Packet> {
+        if !directory.backs.is_empty() {
+            return self.land_parcel_charged(parcel, way, directory);
         }
-        self.land_parcel_here(parcel, way, commons)
+        self.land_parcel_here(parcel, way, directory)
     }
 
     /// Lands a parcel where ports are charged for packets, and pause frames come too.
     #[inline(never)]
-    fn land_parcel_charged(&mut self, parcel: &Parcel, way: Index, commons: &Commons) -> Option<Packet> {
-        let came_by = commons.backs[parcel.link as usize];
+    fn land_parcel_charged(&mut self, parcel: &Parcel, way: Index, directory: &Directory) -> Option<Packet> {
+        let came_by = directory.backs[parcel.link as usize];
         if parcel.end == WireEnd::MAC {
-            self.receive_frame(came_by, &parcel.packet, commons);
+            self.receive_frame(came_by, &parcel.packet, directory);
             return None;
         }
         self.came_by = came_by;
@@ -158,31 +158,31 @@ impl Network {
             {
                 counts.packets_in += 1;
                 counts.bytes_in += u64::from(parcel.packet.size);
-                self.show_parcel(parcel, commons);
-                self.arrive_controlled(number, &parcel.packet, commons);
+                self.show_parcel(parcel, directory);
+                self.arrive_controlled(number, &parcel.packet, directory);
                 None
             }
-            _ => self.land_parcel_here(parcel, way, commons),
+            _ => self.land_parcel_here(parcel, way, directory),
         };
         self.came_by = Index::NONE;
         delivered
     }
 
     #[inline(always)]
-    fn land_parcel_here(&mut self, parcel: &Parcel, way: Index, commons: &Commons) -> Option<Packet> {
-        self.show_parcel(parcel, commons);
+    fn land_parcel_here(&mut self, parcel: &Parcel, way: Index, directory: &Directory) -> Option<Packet> {
+        self.show_parcel(parcel, directory);
         let slot = self.store.put(&parcel.packet);
         let Some(port) = way.get() else {
-            return self.forward(parcel.end, slot, commons);
+            return self.forward(parcel.end, slot, directory);
         };
-        self.arrive(port, slot, commons);
+        self.arrive(port, slot, directory);
         None
     }
 
     /// A controller at the far end of its cable sees a packet that returns.
     #[inline(always)]
-    fn show_parcel(&mut self, parcel: &Parcel, commons: &Commons) {
-        if let Some(Some(opposite)) = commons.opposites.get(parcel.link as usize) {
+    fn show_parcel(&mut self, parcel: &Parcel, directory: &Directory) {
+        if let Some(Some(opposite)) = directory.opposites.get(parcel.link as usize) {
             self.show_return(*opposite, &parcel.packet);
         }
     }
@@ -197,9 +197,9 @@ impl Network {
 impl Network {
     /// The port by which `packet` will go on from `node`, where that can be said before its turn; else none.
     #[inline(always)]
-    pub fn way(&mut self, end: WireEnd, packet: &Packet, commons: &Commons) -> Index {
+    pub fn way(&mut self, end: WireEnd, packet: &Packet, directory: &Directory) -> Index {
         match end.forwards() {
-            Some(node) if !commons.sprays => Index::new(self.choose(node, packet.label, commons)),
+            Some(node) if !directory.sprays => Index::new(self.choose(node, packet.label, directory)),
             _ => Index::NONE,
         }
     }
@@ -229,7 +229,7 @@ impl Network {
     #[inline]
     pub fn next_from(&self, number: u32) -> Option<(&Packet, WireEnd)> {
         let port = &self.ports[number as usize];
-        let packet = port.chain.first(&self.store).filter(|packet| packet.flow != PAUSE)?;
+        let packet = port.chain.first(&self.store).filter(|packet| !packet.is_pause())?;
         Some((packet, port.leads_to))
     }
 }

@@ -3,8 +3,7 @@
 
 use crate::events::Event;
 use crate::net::Network;
-use crate::net::pfc::PAUSE;
-use crate::net::shared::{Change, Commons, Happened};
+use crate::net::shared::{Change, Directory, Happened};
 use crate::packet::{Flags, Packet};
 use crate::probe::traces::PacketRow;
 use crate::queue::DropWhy;
@@ -17,14 +16,14 @@ impl Network {
         &mut self,
         number: u32,
         slot: u32,
-        commons: &Commons,
+        directory: &Directory,
     ) -> Option<Packet> {
         let port = &self.ports[number as usize];
-        if port.flags.clear_of_packets && self.store.at(slot).flow != PAUSE {
-            return self.forward_from(self.back(number, commons), port.leads_to, slot, commons);
+        if port.flags.clear_of_packets && !self.store.at(slot).is_pause() {
+            return self.forward_from(self.back(number, directory), port.leads_to, slot, directory);
         }
         let packet = self.store.take(slot);
-        self.land_with_faults(number, packet, commons)
+        self.land_with_faults(number, packet, directory)
     }
 
     #[cold]
@@ -33,17 +32,17 @@ impl Network {
         &mut self,
         number: u32,
         mut packet: Packet,
-        commons: &Commons,
+        directory: &Directory,
     ) -> Option<Packet> {
         if let Some(varying) = self.ports[number as usize].varying_mut() {
             varying.lands();
         }
         if self.ends_frame(number, &packet) {
-            self.receive_frame(self.back(number, commons), &packet, commons);
+            self.receive_frame(self.back(number, directory), &packet, directory);
             return None;
         }
-        let came_by = self.back(number, commons);
-        let at = self.pass_wire(number, &mut packet, commons)?;
+        let came_by = self.back(number, directory);
+        let at = self.pass_wire(number, &mut packet, directory)?;
         let (twice, late) = self.disturb(number);
         if twice {
             let copy = self.double(&packet);
@@ -59,7 +58,7 @@ impl Network {
             self.show_return(opposite, &packet);
         }
         let slot = self.store.put(&packet);
-        self.forward_from(came_by, leads_to, slot, commons)
+        self.forward_from(came_by, leads_to, slot, directory)
     }
 
     /// Loses or marks a packet at the far end of a watched wire and records it. Returns when it lands, if it does.
@@ -67,7 +66,7 @@ impl Network {
         &mut self,
         number: u32,
         packet: &mut Packet,
-        commons: &Commons,
+        directory: &Directory,
     ) -> Option<Time> {
         let now = self.now;
         let port = &mut self.ports[number as usize];
@@ -78,14 +77,14 @@ impl Network {
             packet.flags = packet.flags.with(Flags::CE);
             port.counts.marks += 1;
             if let Some(arrivals) = &mut port.arrivals {
-                arrivals[commons.class(packet)].marks += 1;
+                arrivals[directory.class(packet)].marks += 1;
             }
         }
         if port.flags.tapped {
-            self.tap(number, *packet, at, lost, commons);
+            self.tap(number, *packet, at, lost, directory);
         }
         if lost {
-            self.lose(number, *packet, DropWhy::Wire, commons);
+            self.lose(number, *packet, DropWhy::Wire, directory);
         }
         (!lost).then_some(at)
     }
@@ -115,13 +114,13 @@ impl Network {
         packet: Packet,
         at: Time,
         lost: bool,
-        commons: &Commons,
+        directory: &Directory,
     ) {
         self.tapped.push(PacketRow {
             left: self.ports[number as usize].left_at(self.now),
             landed: Some(at).filter(|at| *at <= self.until),
             port: self.links[number as usize],
-            flow: commons.connections[packet.flow as usize].serial,
+            flow: directory.connections[packet.flow as usize].serial,
             packet,
             extension: self.extensions.look(packet.extension),
             lost,
@@ -129,15 +128,15 @@ impl Network {
     }
 
     /// The run ends: records the packets that have left tapped ports and are still on the wire.
-    pub fn tap_wires(&mut self, commons: &Commons) {
+    pub fn tap_wires(&mut self, directory: &Directory) {
         let mut found = vec![];
         for (port, link) in self.ports.iter().zip(&self.links).filter(|(port, _)| port.flags.tapped) {
-            let packets = port.wire(&self.store).filter(|(_, packet)| packet.flow != PAUSE);
+            let packets = port.wire(&self.store).filter(|(_, packet)| !packet.is_pause());
             found.extend(packets.map(|(left, packet)| PacketRow {
                 left,
                 landed: None,
                 port: *link,
-                flow: commons.connections[packet.flow as usize].serial,
+                flow: directory.connections[packet.flow as usize].serial,
                 packet,
                 extension: self.extensions.look(packet.extension),
                 lost: false,

@@ -11,10 +11,10 @@
 //! Flow control begins anew with the link: pauses end, frames on the way are lost. When the link is up, what the peer has
 //! to pause is paused at once, as though the frames had come while the link was made ready.
 
-use crate::net::pfc::{Frame, PAUSE};
+use crate::net::pfc::Frame;
 use crate::net::port::chain::Store;
 use crate::net::port::{Port, Service, Varying};
-use crate::net::{Commons, Network};
+use crate::net::{Directory, Network};
 use crate::packet::{DropWhy, Packet};
 use crate::queue::QueueCx;
 use shallows_units::{Bytes, Index, Rate, Span, Time};
@@ -89,28 +89,28 @@ impl Port {
 
 impl Network {
     /// The link of port `number` goes down.
-    pub fn cut(&mut self, number: u32, commons: &Commons) {
+    pub fn cut(&mut self, number: u32, directory: &Directory) {
         let now = self.now;
         let port = &mut self.ports[number as usize];
         port.set(|flags| flags.down = true);
-        self.empty_queue(number, commons);
-        self.empty_wire(number, commons);
+        self.empty_queue(number, directory);
+        self.empty_wire(number, directory);
         if let Some(pausing) = self.ports[number as usize].pausing_mut() {
             pausing.reset(now);
         }
     }
 
     /// The link of port `number` comes up; `pauses` are those of its peer.
-    pub fn revive(&mut self, number: u32, pauses: Option<Frame>, commons: &Commons) {
+    pub fn revive(&mut self, number: u32, pauses: Option<Frame>, directory: &Directory) {
         let port = &mut self.ports[number as usize];
         port.set(|flags| flags.down = false);
         if port.pausing().is_some() {
-            self.restart_flow_control(number, pauses, commons);
+            self.restart_flow_control(number, pauses, directory);
         }
     }
 
     /// All packets at a port whose link is down are lost.
-    fn empty_queue(&mut self, number: u32, commons: &Commons) {
+    fn empty_queue(&mut self, number: u32, directory: &Directory) {
         let now = self.now;
         let port = &mut self.ports[number as usize];
         let shares = port.share.is_some();
@@ -146,16 +146,16 @@ impl Network {
         }
         for (packet, of) in held {
             self.leaves_host(number, &packet);
-            self.lose(number, packet, DropWhy::Dead, commons);
+            self.lose(number, packet, DropWhy::Dead, directory);
             if charges {
-                self.release(number, of, packet.size, commons);
+                self.release(number, of, packet.size, directory);
             }
         }
         if let Some(packet) = serving {
             self.leaves_host(number, &packet);
-            self.lose_outside(number, packet, DropWhy::Dead, commons);
+            self.lose_outside(number, packet, DropWhy::Dead, directory);
             if charges {
-                self.release(number, of, packet.size, commons);
+                self.release(number, of, packet.size, directory);
             }
         }
         if shares {
@@ -164,7 +164,7 @@ impl Network {
     }
 
     /// All packets on a wire that is down are lost.
-    fn empty_wire(&mut self, number: u32, commons: &Commons) {
+    fn empty_wire(&mut self, number: u32, directory: &Directory) {
         loop {
             let port = &mut self.ports[number as usize];
             let Some((slot, _)) = port.chain.pop_before(Time::MAX, &self.store) else { break };
@@ -172,14 +172,14 @@ impl Network {
             if let Some(varying) = port.varying_mut() {
                 varying.lands();
             }
-            if packet.flow == PAUSE {
+            if packet.is_pause() {
                 port.pausing_mut().into_iter().for_each(|pausing| pausing.on_wire -= 1);
                 continue;
             }
             if port.flags.tapped {
-                self.tap(number, packet, self.now, true, commons);
+                self.tap(number, packet, self.now, true, directory);
             }
-            self.lose(number, packet, DropWhy::Cut, commons);
+            self.lose(number, packet, DropWhy::Cut, directory);
         }
         let port = &self.ports[number as usize];
         if port.flags.crosses {
@@ -192,13 +192,13 @@ impl Network {
     /// A packet comes to a port whose link is down.
     #[cold]
     #[inline(never)]
-    pub(in crate::net) fn arrive_down(&mut self, number: u32, packet: &Packet, commons: &Commons) {
+    pub(in crate::net) fn arrive_down(&mut self, number: u32, packet: &Packet, directory: &Directory) {
         let port = &mut self.ports[number as usize];
-        let class = commons.class(packet);
+        let class = directory.class(packet);
         port.note_arrival(class, packet.size, 0);
         if let Service::Departure(scheduled) = &mut port.service {
-            scheduled.note(packet, commons, |record, _, queue| record.came(queue, class, packet));
+            scheduled.note(packet, directory, |record, _, queue| record.came(queue, class, packet));
         }
-        self.lose(number, *packet, DropWhy::Dead, commons);
+        self.lose(number, *packet, DropWhy::Dead, directory);
     }
 }

@@ -6,18 +6,16 @@
 
 use super::{Choice, Group, Place, Sight};
 use crate::events::random::Stream;
+use shallows_units::Index;
 
 /// At work in one switch.
 #[derive(Debug)]
 pub struct Rule {
     seed: u64,
     node: u32,
-    /// By group: whose turn it is.
-    turns: Vec<u32>,
+    /// By group: whose turn it is, once it has chosen.
+    turns: Vec<Index>,
 }
-
-/// Turn of a group that has chosen nothing yet.
-const UNSET: u32 = u32::MAX;
 
 impl Rule {
     /// Whose turn is the first of a group.
@@ -39,14 +37,13 @@ impl Choice for Rule {
     fn choose(&mut self, _: u32, group: Group<'_>, _: &impl Sight) -> u32 {
         let number = group.number as usize;
         if number >= self.turns.len() {
-            self.turns.resize(number + 1, UNSET);
+            self.turns.resize(number + 1, Index::NONE);
         }
-        let mut turn = self.turns[number];
-        // Not begun, or the group has lost next hops since.
-        if turn >= group.size() {
-            turn = self.begin(group);
-        }
-        self.turns[number] = if turn + 1 == group.size() { 0 } else { turn + 1 };
+        let turn = match self.turns[number].get() {
+            Some(turn) if turn < group.size() => turn,
+            _ => self.begin(group), // the first, or the group has lost next hops since
+        };
+        self.turns[number] = Index::new(if turn + 1 == group.size() { 0 } else { turn + 1 });
         turn
     }
 }

@@ -1,6 +1,6 @@
 //! A look at the paths that the tables give: for ideal times, failures and tests. Packets find their way without it.
 
-use super::{Destination, HERE, NOWHERE, Routing};
+use super::{Destination, Next, Routing};
 use crate::routing::graph::NodeId;
 use std::collections::BTreeMap;
 
@@ -8,14 +8,17 @@ impl Routing {
     /// The links by which `node` may send towards host `to`, whose column is known: those of its group, or its only
     /// one, or none.
     pub fn ways(&self, node: NodeId, to: NodeId) -> &[u32] {
-        let Destination { column, last } = self.destinations[self.host[to.index()] as usize];
+        let Destination { column, last } = self.destinations[self.host[to.index()].at()];
         let links = self.wiring.out.of(node.0);
         match self.entry(node.0, column) {
-            NOWHERE if links.len() == 1 && !self.wiring.forwards(node.0) => links,
-            NOWHERE => &[],
-            HERE => links.iter().position(|link| *link == last).map_or(&[], |place| &links[place..=place]),
-            entry if (entry as usize) < links.len() => std::slice::from_ref(&links[entry as usize]),
-            entry => self.hops[node.index()].groups[entry as usize - links.len()].of(&self.members),
+            Next::NONE if links.len() == 1 && !self.wiring.forwards(node.0) => links,
+            Next::NONE => &[],
+            Next::HERE => {
+                let place = links.iter().position(|link| last.get() == Some(*link));
+                place.map_or(&[], |place| &links[place..=place])
+            }
+            Next(link) if (link as usize) < links.len() => std::slice::from_ref(&links[link as usize]),
+            Next(group) => self.hops[node.index()].groups[group as usize - links.len()].of(&self.members),
         }
     }
 
@@ -67,13 +70,12 @@ impl Routing {
 
     /// The link from the switch that `host` shares its column with, if it shares one.
     pub fn last_link(&self, host: NodeId) -> Option<u32> {
-        let last = self.destinations[self.host[host.index()] as usize].last;
-        (last != NOWHERE).then_some(last)
+        self.destinations[self.host[host.index()].at()].last.get()
     }
 
     /// The column of `host`.
     pub fn column(&self, host: NodeId) -> u32 {
-        self.destinations[self.host[host.index()] as usize].column
+        self.destinations[self.host[host.index()].at()].column
     }
 
     /// Nodes of the network.

@@ -10,6 +10,12 @@ use serde_json::{Value, json};
 use shallows_units::{Bytes, Rate, Span};
 use std::collections::BTreeSet;
 
+/// Tables are read at each hop, and a large network has many.
+#[test]
+fn entries_take_four_bytes() {
+    assert_eq!((size_of::<Next>(), size_of::<Destination>(), size_of::<Index>()), (4, 8, 4));
+}
+
 fn graph(hosts: u64, switches: u64, links: &[(u32, u32)]) -> Graph {
     let mut graph = Graph::default();
     graph.hosts_named("h", hosts);

@@ -14,7 +14,7 @@ mod receiver;
 mod sender;
 pub mod settings;
 
-pub use receiver::{DatagramReceiver, Heard};
+pub use receiver::{DatagramReceiver, Received};
 pub use sender::{DatagramSender, Late};
 pub use settings::{DatagramSettings, PROFILE};
 

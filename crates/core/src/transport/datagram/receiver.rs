@@ -11,7 +11,7 @@ const JITTER_GAIN: f64 = 1.0 / 16.0;
 
 /// Datagrams that came, of those that were sent since the statistics began.
 #[derive(Debug, Clone, Copy)]
-pub struct Heard {
+pub struct Received {
     /// Datagrams, each once.
     pub datagrams: u64,
     /// Their bytes of payload.
@@ -30,9 +30,9 @@ pub struct Heard {
     pub jitter: f64,
 }
 
-impl Default for Heard {
+impl Default for Received {
     fn default() -> Self {
-        Heard {
+        Received {
             datagrams: 0,
             bytes: 0,
             copies: 0,
@@ -57,7 +57,7 @@ pub struct DatagramReceiver {
     /// The statistics begin then.
     from: Time,
     /// Datagrams that came since.
-    pub heard: Heard,
+    pub received: Received,
     /// Statistics that all transports have.
     pub counts: ReceiverCounts,
 }
@@ -75,27 +75,27 @@ impl DatagramReceiver {
         if packet.stamp < self.from {
             return;
         }
-        let heard = &mut self.heard;
+        let received = &mut self.received;
         if copy {
-            heard.copies += 1;
+            received.copies += 1;
             return;
         }
         let change = |last: Span| last.max(delay).as_ps() - last.min(delay).as_ps();
         let jitter = self.last.replace(delay).map_or(0, change);
         self.counts.add(packet, now);
-        heard.datagrams += 1;
-        heard.bytes += payload;
-        heard.overtaken += u64::from(!new);
-        heard.delay_sum += u128::from(delay.as_ps());
-        heard.least = heard.least.min(delay);
-        heard.greatest = heard.greatest.max(delay);
-        heard.jitter += (jitter as f64 - heard.jitter) * JITTER_GAIN;
+        received.datagrams += 1;
+        received.bytes += payload;
+        received.overtaken += u64::from(!new);
+        received.delay_sum += u128::from(delay.as_ps());
+        received.least = received.least.min(delay);
+        received.greatest = received.greatest.max(delay);
+        received.jitter += (jitter as f64 - received.jitter) * JITTER_GAIN;
     }
 
     /// The warm-up ends at `now`: statistics begin.
     pub fn restart(&mut self, now: Time) {
         (self.from, self.last) = (now, None);
-        (self.heard, self.counts) = (Heard::default(), ReceiverCounts::default());
+        (self.received, self.counts) = (Received::default(), ReceiverCounts::default());
     }
 }
 
@@ -114,10 +114,10 @@ mod tests {
         for (seq, (sent, came)) in (0..).zip([(0, 10), (20, 46), (40, 50)]) {
             receiver.on_packet(&datagram(seq, sent, Flags::default()), 28, Time::ZERO + Span::us(came));
         }
-        let heard = receiver.heard;
-        assert!((heard.jitter - 1e6 * (1.0 + 15.0 / 16.0)).abs() < 1e-6, "{}", heard.jitter);
-        assert_eq!((heard.datagrams, heard.bytes, heard.overtaken), (3, 300, 0));
-        assert_eq!((heard.least, heard.greatest), (Span::us(10), Span::us(26)));
+        let received = receiver.received;
+        assert!((received.jitter - 1e6 * (1.0 + 15.0 / 16.0)).abs() < 1e-6, "{}", received.jitter);
+        assert_eq!((received.datagrams, received.bytes, received.overtaken), (3, 300, 0));
+        assert_eq!((received.least, received.greatest), (Span::us(10), Span::us(26)));
     }
 
     #[test]
@@ -127,8 +127,8 @@ mod tests {
         for (place, (seq, flags)) in (0..).zip(came) {
             receiver.on_packet(&datagram(seq, 0, flags), 28, Time::ZERO + Span::us(10 + place));
         }
-        let heard = receiver.heard;
-        assert_eq!((heard.datagrams, heard.copies, heard.overtaken), (3, 1, 1));
+        let received = receiver.received;
+        assert_eq!((received.datagrams, received.copies, received.overtaken), (3, 1, 1));
         assert_eq!(receiver.bytes, 300);
     }
 
@@ -139,6 +139,6 @@ mod tests {
         receiver.restart(Time::ZERO + Span::us(5));
         receiver.on_packet(&datagram(0, 4, Flags::default()), 28, Time::ZERO + Span::us(14));
         receiver.on_packet(&datagram(1, 5, Flags::default()), 28, Time::ZERO + Span::us(15));
-        assert_eq!((receiver.heard.datagrams, receiver.counts.packets, receiver.bytes), (1, 1, 200));
+        assert_eq!((receiver.received.datagrams, receiver.counts.packets, receiver.bytes), (1, 1, 200));
     }
 }

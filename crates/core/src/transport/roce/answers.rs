@@ -101,9 +101,9 @@ impl Requester {
             None => {
                 let from = self.first_lost(config);
                 let begins =
-                    self.next > self.half.una && (self.half.una >= self.told || self.half.una > from);
+                    self.next > self.half.una && (self.half.una >= self.reported || self.half.una > from);
                 if begins {
-                    self.told = self.high;
+                    self.reported = self.high;
                 }
                 self.go_back(from);
                 begins

@@ -40,7 +40,7 @@ pub struct Requester {
     /// The responder answers the packet that ends here, at the latest.
     pub(super) asked: u64,
     /// Without IRN, a NAK below this reports no new loss.
-    pub(super) told: u64,
+    pub(super) reported: u64,
     /// A round ends when more than this is acknowledged.
     pub(super) round_end: u64,
     /// With IRN.
@@ -78,7 +78,7 @@ impl Requester {
             cutting: Cutting::default(),
             sent: 0,
             asked: 0,
-            told: 0,
+            reported: 0,
             round_end: 0,
             selective: config.roce.selective.then(Box::default),
             bdp: config.roce.selective.then_some(bdp.max(1)),
@@ -271,7 +271,7 @@ impl Requester {
             return;
         }
         self.retries += 1;
-        self.told = self.high;
+        self.reported = self.high;
         let flight = self.flight();
         let from = self.first_lost(config);
         match &mut self.selective {

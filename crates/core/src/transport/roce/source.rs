@@ -39,7 +39,7 @@ pub struct Source {
     /// A request is missing, and has been asked for.
     gap: bool,
     /// A request below this reports no new loss.
-    told: u64,
+    reported: u64,
     limiter: Limiter,
 }
 
@@ -55,7 +55,7 @@ impl Source {
             cutting: Cutting::default(),
             recent: VecDeque::new(),
             gap: false,
-            told: 0,
+            reported: 0,
             limiter: Limiter::new(info.path.line_rate),
         }
     }
@@ -105,8 +105,8 @@ impl Source {
         }
         self.gap = false;
         if from < self.half.una {
-            if from >= self.told {
-                (self.told, self.half.counts.fast_recoveries) =
+            if from >= self.reported {
+                (self.reported, self.half.counts.fast_recoveries) =
                     (self.high, self.half.counts.fast_recoveries + 1);
                 self.half
                     .window
