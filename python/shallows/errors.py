@@ -1,6 +1,6 @@
 """Every error that Shallows raises on purpose, under one root.
 
-The command line turns `SpecError` into exit status 2 and the others into 1.
+The command line turns `SpecError` into exit status 2, `Interrupted` into 130 and the others into 1.
 """
 
 from __future__ import annotations
@@ -120,7 +120,15 @@ class FigureError(RunError):
 
 
 class Interrupted(ShallowsError):
-    """The user stopped the work (Ctrl-C). Finished runs are stored."""
+    """The user stopped the work (Ctrl-C). Finished runs are stored.
+
+    `signal` is the number of the signal that asked for it. Commands end with status 128 + `signal`, as shells
+    report a process that a signal ended.
+    """
+
+    def __init__(self, what: str, signal: int = 2):
+        super().__init__(what)
+        self.signal = signal
 
 
 class StoreError(ShallowsError):

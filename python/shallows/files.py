@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from shallows.interrupts import listening
+
 __all__ = ["replacing", "write_whole"]
 
 
@@ -31,11 +33,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     target = path.resolve()  # through a link: its target is replaced, and the link stays
     new = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.new")
     try:
-        with new.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(target)
+        with listening():
+            with new.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(target)
     finally:
         with suppress(OSError):
             new.unlink()

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
-import threading
 import time
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
+from shallows import interrupts
 from shallows.errors import Interrupted, ShallowsError, SpecError
 
 if TYPE_CHECKING:
@@ -112,29 +111,27 @@ def progress(what: str, total: float, shown: bool = True) -> Iterator[Report]:
     Ctrl-C within raises Interrupted.
     """
     console = error_console()
-    listening = _listen()
-    try:
-        if not shown:
-            yield lambda done, failed=0: None
-        elif console.is_terminal:
-            with _bar(console, what, total) as report:
-                yield report
-        else:
-            yield _lines(what, total)
-    except KeyboardInterrupt:
-        raise Interrupted("interrupted; finished runs are stored") from None
-    finally:
-        if listening:  # later commands show the stored runs; libraries that it loads may swallow an exception
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+    with interrupts.listening():
+        try:
+            if not shown:
+                yield _heard(lambda done, failed=0: None)
+            elif console.is_terminal:
+                with _bar(console, what, total) as report:
+                    yield _heard(report)
+            else:
+                yield _heard(_lines(what, total))
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted; finished runs are stored") from None
 
 
-def _listen() -> bool:
-    """Makes Ctrl-C an exception where it would end the process (see `shallows.__main__`). Whether it did."""
-    in_main = threading.current_thread() is threading.main_thread()
-    if not in_main or signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
-        return False
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    return True
+def _heard(report: Report) -> Report:
+    """A report that puts the handler of Ctrl-C back: a thread of the work may have loaded a library."""
+
+    def reports(done: float, failed: int = 0) -> None:
+        interrupts.put_back()
+        report(done, failed)
+
+    return reports
 
 
 @contextmanager

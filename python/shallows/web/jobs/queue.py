@@ -84,7 +84,14 @@ class Jobs:
     def __init__(self, limits: Limits, store: Store, allow_python: bool):
         self._limits, self._store, self._allow = limits, store, allow_python
         self._jobs: dict[str, Job] = {}
-        self._folder = Path(tempfile.mkdtemp(prefix="shallows-jobs-"))
+        self._made: Path | None = None
+
+    @property
+    def _folder(self) -> Path:
+        """Made for the first job: a server that ends before leaves nothing."""
+        if self._made is None:
+            self._made = Path(tempfile.mkdtemp(prefix="shallows-jobs-"))
+        return self._made
 
     def all(self) -> list[Job]:
         """The newest first."""
@@ -212,7 +219,8 @@ class Jobs:
         """The server ends: so do its jobs. Ended runs are stored."""
         for job in self._jobs.values():
             self._kill(job)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._made is not None:
+            shutil.rmtree(self._made, ignore_errors=True)
 
 
 def _settings(options: Mapping[str, Any]) -> list[str]:
