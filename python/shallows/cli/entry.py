@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from shallows import terminal
-from shallows.errors import Interrupted, ShallowsError, SpecError, UsageError
+from shallows.errors import Interrupted, RunError, ShallowsError, SpecError, UsageError
 
 __all__ = ["main"]
 
@@ -56,6 +56,9 @@ def _run(as_json: bool) -> int:
         interrupted = Interrupted("interrupted; finished runs are stored")
         terminal.print_error(interrupted, as_json)
         return 128 + interrupted.signal
+    except MemoryError:
+        terminal.print_error(RunError("out of memory; finished runs are stored"), as_json)
+        return 1
     except BrokenPipeError:
         _discard(sys.stdout)
         return 1
