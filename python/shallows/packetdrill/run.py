@@ -8,6 +8,7 @@ from pathlib import Path
 
 from shallows import _core
 from shallows.errors import Fault, SpecError, Written
+from shallows.files import read_bounded
 from shallows.packetdrill import plan as plans
 from shallows.packetdrill.calls import READS, WRITES
 from shallows.packetdrill.grammar import Call, Packet

@@ -8,7 +8,7 @@
 use super::dependent::{Channels, Links, Planned, Step, Steps};
 use super::messages::Connection;
 use super::written;
-use super::{BuildCx, Expected, MessageDone, Round, WorkCx, Workload};
+use super::{BuildCx, Expected, MessageDone, Round, Sends, WorkCx, Workload};
 use crate::hosts::Pair;
 use crate::params::Row;
 use shallows_units::{Bytes, Span, Time};
@@ -170,6 +170,10 @@ fn least(nodes: &[Node], cx: &BuildCx<'_>) -> Span {
 }
 
 impl Workload for Load {
+    fn sends(&self) -> Sends {
+        Sends::between(self.nodes.iter().map(|node| node.ends))
+    }
+
     fn expects(&self, _: Span) -> Expected {
         let messages = self.nodes.len() as u64;
         let pairs = if self.fresh { messages } else { self.pairs().len() as u64 };

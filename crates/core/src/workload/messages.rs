@@ -2,7 +2,7 @@
 
 use super::deadlines::{DeadlineSource, Deadlines};
 use super::ends::{Ends, Pair, pairs};
-use super::{BuildCx, Expected, WorkCx, Workload};
+use super::{BuildCx, Expected, Sends, WorkCx, Workload};
 use crate::hosts::FlowId;
 use crate::params::Code;
 use shallows_units::{Bytes, Span, Time};
@@ -117,6 +117,10 @@ impl Load {
 impl Workload for Load {
     fn is_random(&self) -> bool {
         self.settings.phase == Phase::Random
+    }
+
+    fn sends(&self) -> Sends {
+        Sends::between(self.sources.iter().map(|source| source.pair))
     }
 
     fn expects(&self, duration: Span) -> Expected {

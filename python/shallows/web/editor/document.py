@@ -64,9 +64,7 @@ def forbidden(document: Any, allow_python: bool) -> list[Fault]:
         if any(part[0] == "python" for part in parts) and not allow_python:
             hint = f"start the server with {program()} web --allow-python"
             faults.append(Fault("python", "is off: a page may not name Python code to run", hint=hint))
-        elif (
-            keys[-1] in ("name", "file", "path") and isinstance(value, str) and not _inside(value)
-        ):
+        elif keys[-1] in ("name", "file", "path") and isinstance(value, str) and not _inside(value):
             rule = "must name a CSV or JSON file below the server's working directory"
             faults.append(Fault(".".join(path), rule, value))
     return list(dict.fromkeys(faults))

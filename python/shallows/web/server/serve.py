@@ -48,7 +48,7 @@ def build(options: Options, token: str | None) -> tuple[Any, State]:
     pages.on_shutdown(state.close)
     pages.timer(60.0, state.sessions.rest)
     hosts = ["127.0.0.1", "localhost", "[::1]"] if is_loopback(options.host) else []
-    return Gate(app, hosts, token), state
+    return Gate(app, hosts, token, options.limits.pages), state
 
 
 class _Threads(ThreadPoolExecutor):
