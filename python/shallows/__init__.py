@@ -49,7 +49,7 @@ _home: dict[str, str] = {}
 
 
 def _homes() -> dict[str, str]:
-    """The module that defines each public name, read from the imports above, which type checkers alone follow."""
+    """The module of each public name, read from the imports above, which type checkers alone follow."""
     if not _home:
         import ast
         from pathlib import Path

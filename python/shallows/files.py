@@ -17,7 +17,7 @@ __all__ = ["open_regular", "read_bounded", "replacing", "write_whole"]
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """A regular file to read, also through a link. A device or a pipe is refused, and a pipe never waited for.
+    """A regular file to read, also through a link. A device or a pipe is refused, and never waited for.
 
     Raises OSError; ValueError for a null byte in the name.
     """

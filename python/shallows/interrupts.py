@@ -4,8 +4,8 @@ While nothing would be lost, the system ends the process itself (`signal.SIG_DFL
 tidy up listens (`listening`): there Ctrl-C is KeyboardInterrupt.
 
 A library may put a handler of its own in place when it is imported. `import polars` (2.1) does so behind
-Python's back: `signal.getsignal` still reports the default, and the signal is swallowed. So imports are watched
-(`watch_imports`), and the handler of before is put back.
+Python's back: `signal.getsignal` still reports the default, and the signal is swallowed. So imports are
+watched (`watch_imports`), and the handler of before is put back.
 """
 
 import signal
@@ -50,7 +50,7 @@ def watch_imports() -> None:
 class _Watch:
     """A finder that finds what the others find, and watches how it is loaded."""
 
-    def find_spec(self, name, path=None, target=None):  # noqa: ANN001, ANN201 - importlib's own types
+    def find_spec(self, name, path=None, target=None):  # importlib's own types
         """See `importlib.abc.MetaPathFinder`."""
         package, dot, _ = name.partition(".")
         if dot:
@@ -68,7 +68,7 @@ class _Watch:
         run = getattr(spec.loader, "exec_module", None)
         if run is not None:
 
-            def exec_module(module):  # noqa: ANN001, ANN202
+            def exec_module(module):
                 with _kept(waits=package in _SWALLOW):
                     run(module)
 

@@ -18,6 +18,7 @@ from shallows import interrupts
 from shallows.errors import Interrupted, ShallowsError, SpecError
 
 if TYPE_CHECKING:
+    import polars as pl
     from rich.console import Console
     from rich.table import Table
 
@@ -30,8 +31,47 @@ class Report(Protocol):
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on standard output. A NaN in it is a defect and raises ValueError."""
-    print(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False), file=_json or sys.stdout)
+    """One JSON document on standard output. A NaN in it is a defect and raises ValueError.
+
+    At its top level a value may be `Records`, which is written row by row: a large network has a million.
+    """
+    file = _json or sys.stdout
+    if not isinstance(document, Mapping) or not any(isinstance(v, Records) for v in document.values()):
+        print(_dumped(document), file=file)
+        return
+    whole = {k: v if isinstance(v, Records) else _dumped(v) for k, v in document.items()}
+    for number, (key, value) in enumerate(whole.items()):
+        file.write(("{" if number == 0 else ",") + f"\n {json.dumps(key, ensure_ascii=False)}: ")
+        if isinstance(value, Records):
+            for text in value.pieces():
+                file.write(text)
+        else:
+            file.write(value.replace("\n", "\n "))  # strings in JSON have no line end of their own
+    file.write("\n}\n")
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+
+
+class Records:
+    """The rows of a frame as a JSON array of objects, one a line, written in parts."""
+
+    ROWS = 20_000
+    """Rows of a part."""
+
+    def __init__(self, frame: pl.DataFrame):
+        self.frame = frame
+
+    def pieces(self) -> Iterator[str]:
+        """The text of the array, part by part."""
+        if not len(self.frame):
+            yield "[]"
+            return
+        for number, part in enumerate(self.frame.iter_slices(self.ROWS)):
+            rows = part.write_ndjson().rstrip("\n").replace("\n", ",\n  ")
+            yield ("[\n  " if number == 0 else ",\n  ") + rows
+        yield "\n ]"
 
 
 _json: TextIO | None = None

@@ -1,7 +1,7 @@
 """An index of the store for pages: of each run a row and the words that a search finds, without its manifest.
 
-A manifest is read once, when its file is new or has changed; a look at the store costs one `stat` a run. What is
-kept of a run is about a kilobyte.
+A manifest is read once, when its file is new or has changed; a look at the store costs one `stat` a run.
+What is kept of a run is about a kilobyte.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_CELL = 200
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A run as the list of results shows it. One whose manifest is damaged or of an odd form has only its name."""
+    """A run as the list of results shows it. One with a damaged or odd manifest has only its name."""
 
     hash: str
     damaged: bool = True
@@ -60,7 +60,7 @@ class Index:
         self._lock = threading.Lock()
 
     def rows(self, search: str = "") -> list[Row]:
-        """The runs that fit every word of a search, the newest first; `dctcp`, `queue.mark_at=20pkt`, a hash."""
+        """The runs that fit every word of a search, the newest first: `queue.mark_at=20pkt`, a hash."""
         with self._lock:
             self._refresh()
             rows = [row for _, row in self._rows.values()]
@@ -79,7 +79,7 @@ class Index:
             if len(name) != 20 or not set(name) <= set("0123456789abcdef"):
                 continue
             try:
-                state = os.stat(self.store.path / name / "manifest.json")
+                state = (self.store.path / name / "manifest.json").stat()
                 mark = (state.st_mtime_ns, state.st_size, state.st_ino)
             except OSError:
                 mark = (0, 0, 0)

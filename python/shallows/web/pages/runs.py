@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from shallows.document.settings import flat
 from shallows.errors import StoreError
 from shallows.web.pages.index import Index, is_sound
 
@@ -29,7 +30,7 @@ def run_of(store: Store, name: str) -> StoredRun | None:
 
 
 def listed(source: Index | Store, search: str = "", most: int = MOST_LISTED) -> list[StoredRun]:
-    """Stored runs, the newest first, that fit every word of a search: `queue.mark_at=20pkt`, `dctcp`, a hash."""
+    """Stored runs, the newest first, that fit every word of a search: `queue.mark_at=20pkt`, a hash."""
     index = source if isinstance(source, Index) else Index(source)
     names = (row.hash for row in index.rows(search) if not row.damaged)
     found = (index.store.listed(name) for name in itertools.islice(names, most))

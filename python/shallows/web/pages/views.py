@@ -26,9 +26,10 @@ def register(state: State) -> None:
         if state.sessions.full:
             with frame("Laboratory", "Laboratory"):
                 heading("All places are taken", 1)
+                most = state.options.limits.sessions
                 ui.label(
-                    f"This server shows {state.options.limits.sessions} laboratories at once. Close one of them, or "
-                    f"start the server with --max-sessions {2 * state.options.limits.sessions}."
+                    f"This server shows {most} laboratories at once. Close one of them, or start the server "
+                    f"with --max-sessions {2 * most}."
                 )
             return
         session = state.sessions.new()

@@ -110,7 +110,7 @@ class Gate:
             return await self._app(inner, _bounded(receive), _with_headers(send, policy))
         if self._making >= self._pages:
             return await _refuse(scope, receive, send, 503, f"{self._pages} pages are being made: try again.")
-        await self._make(inner, receive, _with_headers(send, policy))
+        return await self._make(inner, receive, _with_headers(send, policy))
 
     async def _make(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Counts a page until it begins to be sent, since a reader may never take it."""

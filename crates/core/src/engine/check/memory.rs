@@ -19,7 +19,7 @@ use crate::net::port::{Controlled, Port};
 use crate::params::{Code, Faults, ParamType};
 use crate::probe::queue::QueueRecord;
 use crate::probe::settings::TraceWhen;
-use crate::probe::traces::{Arrivals, FlowTraceRow, PortRow, QueueRow};
+use crate::probe::traces::{Arrivals, FlowTraceRow, PacketRow, PortRow, QueueRow};
 use crate::queue::Queue;
 use crate::routing::choice::{Ecmp, permutation};
 use crate::routing::fastest::Fastest;
@@ -78,12 +78,13 @@ impl Estimate {
             checked.loads.iter().map(|load| load.expects(experiment.run.duration)).collect();
         let sum = |get: fn(&Expected) -> u64| loads.iter().map(get).fold(0, u64::saturating_add);
         let (at_once, in_all, messages) = (sum(|l| l.at_once), sum(|l| l.in_all), sum(|l| l.messages));
+        let flood = Flood::new(experiment, checked, &loads);
         let mut parts = vec![
             network(checked),
             fastest_ways(experiment, checked),
             flowlets(experiment, at_once, in_all),
             ports(experiment, checked),
-            packets(experiment, checked, &loads),
+            packets(experiment, checked, &flood),
             Part {
                 what: "connections that stand at once",
                 count: at_once,
@@ -100,7 +101,7 @@ impl Estimate {
                 ),
                 cure: "a shorter duration, or less traffic",
             },
-            traces(experiment, checked, at_once),
+            traces(experiment, checked, at_once, flood.passages(checked)),
         ];
         parts.sort_by_key(|part| std::cmp::Reverse(part.bytes));
         Estimate { parts }
@@ -246,8 +247,7 @@ fn usual_round_trip(checked: &Checked<'_>) -> Span {
 }
 
 /// Packets that wait or travel.
-fn packets(experiment: &Experiment, checked: &Checked<'_>, loads: &[Expected]) -> Part {
-    let flood = Flood::new(experiment, checked, loads);
+fn packets(experiment: &Experiment, checked: &Checked<'_>, flood: &Flood) -> Part {
     let count = flood.at_rates().saturating_add(flood.by_windows(experiment, checked));
     let bytes = count.saturating_mul(SLOTS[0] * SLOT_BYTES as u64) / SLOTS[1];
     Part { what: "packets under way", count, bytes, cure: "fewer flows, or smaller ones" }
@@ -271,6 +271,8 @@ struct Stream {
     reacts: bool,
     /// Each packet is acknowledged.
     acknowledged: bool,
+    /// Acknowledgements come back, for each packet or for several.
+    answered: bool,
 }
 
 /// The loads as fluids over a network of hosts' links: what enters and cannot leave waits.
@@ -343,6 +345,17 @@ impl Flood {
             signals,
             streams,
         }
+    }
+
+    /// Packets and acknowledgements times the ports that each passes.
+    fn passages(&self, checked: &Checked<'_>) -> f64 {
+        let carries = self.sources.min(self.drain) * self.duration;
+        let sent = |stream: &Stream| {
+            stream.total.min(carries).min(stream.rate.unwrap_or(f64::INFINITY) * self.duration)
+        };
+        let most = |stream: &Stream| sent(stream) / stream.packet * if stream.answered { 2.0 } else { 1.0 };
+        let packets: f64 = self.streams.iter().map(most).sum();
+        packets * hops(checked)
     }
 
     /// Packets of the loads that send at a rate: rate x delay on the wires, overload x time in the queues.
@@ -422,7 +435,6 @@ impl Stream {
         endless: bool,
     ) -> Self {
         let config = Config::new(&load.transport);
-        let settings = &load.transport.settings;
         let bytes = expected.bytes.map(|bytes| bytes as f64 * expected.in_all as f64);
         let message = bytes.filter(|_| expected.messages > 0).map(|bytes| bytes / expected.messages as f64);
         let full = (config.rules.mss as f64).max(1.0);
@@ -435,18 +447,16 @@ impl Stream {
         let given = sends.rate.map(|rate| rate.as_bps() as f64 * wire);
         let kept = given.or(cc.steady_rate().map(|rate| rate.as_bps() as f64)).map(|rate| rate * flows);
         let rate = kept.or(cc.begins_at_line_rate().then_some(links));
-        let window = settings.receive_window.map(|window| settings.bytes(window) as f64);
         // Datagrams and packets at a kept rate wait in the host's port if its link carries less.
         let over = kept.map_or(0.0, |kept| (kept - links).max(0.0) * duration / packet);
         Stream {
             payload,
             packet,
-            total: bytes
-                .map_or(f64::INFINITY, |bytes| bytes * 8.0 * wire)
-                .min(window.map_or(f64::INFINITY, |window| window * 8.0 * wire * flows)),
+            total: bytes.map_or(f64::INFINITY, |bytes| bytes * 8.0 * wire),
             rate: rate.map(|rate| rate.min(links)),
             at_hosts: if endless { over } else { 0.0 },
             reacts: kept.is_none() && cc.reacts(),
+            answered: given.is_none(),
             acknowledged: given.is_none() && load.transport.roce().is_none(),
             expected,
         }
@@ -477,20 +487,28 @@ fn usual_first(checked: &Checked<'_>) -> Span {
     of_hosts.map(|(_, (_, delay))| *delay).max().unwrap_or_default()
 }
 
-fn traces(experiment: &Experiment, checked: &Checked<'_>, connections: u64) -> Part {
+fn traces(experiment: &Experiment, checked: &Checked<'_>, connections: u64, passages: f64) -> Part {
     let probes = &experiment.probes;
-    let ticks = |when: TraceWhen, by_change: u64| match when {
-        TraceWhen::Off => 0,
-        TraceWhen::Change => by_change,
-        TraceWhen::Every(span) => experiment.run.duration.as_ps() / span.as_ps(),
-    };
-    // How often a value changes is unknown; a thousand times is a start.
+    let links = (checked.graph.links.len() as f64).max(1.0);
     let (ports, classes) = (checked.traced.len() as u64, checked.classes.len() as u64);
-    let rows = |when, count: u64| ticks(when, 1000).saturating_mul(count).min(probes.trace_rows);
+    // A packet changes a queue when it comes and when it goes, and its acknowledgement changes a window once on its way.
+    let at_traced = passages * ports as f64 / links;
+    let changes = (2.0 * at_traced) as u64;
+    let acknowledged = (passages / (2.0 * hops(checked))) as u64;
+    let rows = |when, count: u64, by_change: u64| {
+        let rows = match when {
+            TraceWhen::Off => 0,
+            TraceWhen::Change => count.saturating_add(by_change),
+            TraceWhen::Every(span) => (experiment.run.duration.as_ps() / span.as_ps()).saturating_mul(count),
+        };
+        rows.min(probes.trace_rows)
+    };
+    let tapped = ((passages * checked.tapped.len() as f64 / links) as u64).min(probes.trace_rows);
     let counts = [
-        (rows(probes.queue_trace, ports), size_of::<QueueRow>()),
-        (rows(probes.port_trace, ports.saturating_mul(classes)), size_of::<PortRow>()),
-        (rows(probes.flow_trace, connections), size_of::<FlowTraceRow>()),
+        (rows(probes.queue_trace, ports, changes), size_of::<QueueRow>()),
+        (rows(probes.port_trace, ports.saturating_mul(classes), changes), size_of::<PortRow>()),
+        (rows(probes.flow_trace, connections, acknowledged), size_of::<FlowTraceRow>()),
+        (tapped, size_of::<PacketRow>()),
     ];
     Part {
         what: "rows of traces",
@@ -498,4 +516,14 @@ fn traces(experiment: &Experiment, checked: &Checked<'_>, connections: u64) -> P
         bytes: counts.iter().map(|(rows, size)| rows.saturating_mul(COPIES * *size as u64)).sum(),
         cure: "a longer interval, or fewer ports and classes",
     }
+}
+
+/// Ports on a usual path: those of a host and of a switch, and some more if switches are linked.
+fn hops(checked: &Checked<'_>) -> f64 {
+    let graph = &checked.graph;
+    let between = graph
+        .links
+        .iter()
+        .any(|link| [link.from, link.to].iter().all(|end| graph.role(*end) == Role::Switch));
+    if between { 4.0 } else { 2.0 }
 }
