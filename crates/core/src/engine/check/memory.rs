@@ -56,8 +56,8 @@ const USUAL_RECORD: u64 = 1200;
 const RECORD_A_PACKET: u64 = 16;
 /// Most packets of a connection that usually wait or travel.
 const USUAL_WINDOW: u64 = 1024;
-/// So often a window doubles at most: 10 packets are then more than [`USUAL_WINDOW`].
-const MOST_DOUBLINGS: u64 = 10;
+/// So often a window doubles at most: 10 packets are then ten million.
+const MOST_DOUBLINGS: u64 = 20;
 /// A cell's slots double in number, so it has between as many as packets and twice as many.
 const SLOTS: [u64; 2] = [3, 2];
 /// A name on the heap with its share of a map.
@@ -229,6 +229,8 @@ fn window_after(load: &LoadSpec, duration: Span, checked: &Checked<'_>) -> u64 {
     let round_trip = usual_round_trip(checked);
     let doublings =
         if round_trip == Span::ZERO { MOST_DOUBLINGS } else { duration.as_ps() / round_trip.as_ps() };
+    // The first round trip opens the connection.
+    let doublings = if load.transport.roce().is_some() { doublings } else { doublings.saturating_sub(1) };
     let initial = settings.bytes(settings.initial_window).div_ceil(settings.mss.as_u64().max(1));
     initial.max(1).saturating_mul(1 << doublings.min(MOST_DOUBLINGS))
 }
