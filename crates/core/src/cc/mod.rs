@@ -119,11 +119,11 @@ pub trait CcSettings {
     fn steady_rate(&self) -> Option<Rate> {
         None
     }
-    /// Whether it sends at the rate of its link until it is told otherwise.
+    /// Whether it sends at the rate of its link until a notification slows it down.
     fn begins_at_line_rate(&self) -> bool {
         false
     }
-    /// Whether it slows down when it is told of congestion.
+    /// Whether it slows down after marks, losses or notifications.
     fn reacts(&self) -> bool {
         true
     }
@@ -229,7 +229,7 @@ macro_rules! algorithms {
                 }
             }
 
-            /// Whether it sends at the rate of its link until it is told otherwise.
+            /// Whether it sends at the rate of its link until a notification slows it down.
             pub fn begins_at_line_rate(&self) -> bool {
                 match self {
                     $( Algorithm::$variant(s) => s.begins_at_line_rate(), )*
@@ -237,7 +237,7 @@ macro_rules! algorithms {
                 }
             }
 
-            /// Whether it slows down when it is told of congestion.
+            /// Whether it slows down after marks, losses or notifications.
             pub fn reacts(&self) -> bool {
                 match self {
                     $( Algorithm::$variant(s) => s.reacts(), )*
