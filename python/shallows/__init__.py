@@ -14,12 +14,11 @@ all of them `ShallowsError`.
 Names are loaded when first used, so that importing the package costs little.
 """
 
-import ast
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # not typing's, whose import takes as long as all the rest
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from shallows.api import compare as compare
     from shallows.api import reproduce as reproduce
     from shallows.api import run as run
@@ -46,26 +45,37 @@ if TYPE_CHECKING:
     from shallows.results.store import Store as Store
     from shallows.results.store import StoredRun as StoredRun
 
-_HOME = {
-    alias.name: node.module
-    for node in ast.walk(ast.parse(Path(__file__).read_bytes()))
-    if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("shallows.")
-    for alias in node.names
-}
-"""The module that defines each public name, read from the imports above, which type checkers alone follow."""
-
-__all__ = sorted(_HOME)
+_home: dict[str, str] = {}
 
 
-def __getattr__(name: str) -> Any:
+def _homes() -> dict[str, str]:
+    """The module of each public name, read from the imports above, which type checkers alone follow."""
+    if not _home:
+        import ast
+        from pathlib import Path
+
+        _home.update(
+            (alias.name, node.module)
+            for node in ast.walk(ast.parse(Path(__file__).read_bytes()))
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("shallows.")
+            for alias in node.names
+        )
+    return _home
+
+
+def __getattr__(name: str) -> "Any":
     if name == "__version__":
         from importlib.metadata import version
 
         return version("shallows")
-    if name not in _HOME:
+    if name == "__all__":
+        return sorted(_homes())
+    if name.startswith("__") or name not in _homes():
         raise AttributeError(f"module 'shallows' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    from importlib import import_module
+
+    return getattr(import_module(_homes()[name]), name)
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*sorted(_homes()), "__version__"]

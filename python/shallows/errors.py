@@ -1,6 +1,6 @@
 """Every error that Shallows raises on purpose, under one root.
 
-The command line turns `SpecError` into exit status 2 and the others into 1.
+The command line turns `SpecError` into exit status 2, `Interrupted` into 130 and the others into 1.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shallows.words import show
+from shallows.words import shorten, show
 
 __all__ = [
     "NOTHING",
@@ -41,6 +41,9 @@ class Written(str):
     __slots__ = ()
 
 
+_MOST = {"path": 1000, "rule": 4000, "value": 1000, "hint": 1000}
+"""The most characters of a fault's parts."""
+
 NOTHING = Written("")
 """The value of a fault at which no value is wrong, such as a key that is missing."""
 
@@ -62,6 +65,11 @@ class Fault:
     def __post_init__(self) -> None:
         if not isinstance(self.value, Written):
             object.__setattr__(self, "value", Written(show(self.value)))
+        # Names come from files, whose keys and headers may have a million characters.
+        for part, most in _MOST.items():
+            text = getattr(self, part)
+            if len(text) > most:
+                object.__setattr__(self, part, type(text)(shorten(text, most)))
 
     def __str__(self) -> str:
         """One line, as the Rust checker prints it."""
@@ -120,7 +128,15 @@ class FigureError(RunError):
 
 
 class Interrupted(ShallowsError):
-    """The user stopped the work (Ctrl-C). Finished runs are stored."""
+    """The user stopped the work (Ctrl-C). Finished runs are stored.
+
+    `signal` is the number of the signal that asked for it. Commands end with status 128 + `signal`, as shells
+    report a process that a signal ended.
+    """
+
+    def __init__(self, what: str, signal: int = 2):
+        super().__init__(what)
+        self.signal = signal
 
 
 class StoreError(ShallowsError):

@@ -1,15 +1,43 @@
-"""Files that appear whole: written beside their place, synced, and renamed into it."""
+"""Files that appear whole, written beside their place and renamed into it; and regular files to read."""
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["replacing", "write_whole"]
+from shallows.interrupts import listening
+
+__all__ = ["open_regular", "read_bounded", "replacing", "write_whole"]
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """A regular file to read, also through a link. A device or a pipe is refused, and never waited for.
+
+    Raises OSError; ValueError for a null byte in the name.
+    """
+    number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    mode = os.fstat(number).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(number)
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        raise OSError(errno.EINVAL, "must be a regular file, not a pipe or a device", str(path))
+    return os.fdopen(number, "rb")
+
+
+def read_bounded(path: Path, most: int) -> bytes:
+    """A regular file of at most so many bytes. Raises OSError; ValueError for a null byte in the name."""
+    with open_regular(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"is longer than {most // 1_000_000} MB, the most that is read", str(path))
+    return data
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -31,11 +59,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     target = path.resolve()  # through a link: its target is replaced, and the link stays
     new = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.new")
     try:
-        with new.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(target)
+        with listening():
+            with new.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(target)
     finally:
         with suppress(OSError):
             new.unlink()

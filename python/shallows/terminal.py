@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
-import threading
 import time
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
+from shallows import interrupts
 from shallows.errors import Interrupted, ShallowsError, SpecError
 
 if TYPE_CHECKING:
+    import polars as pl
     from rich.console import Console
     from rich.table import Table
 
@@ -31,8 +31,47 @@ class Report(Protocol):
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on standard output. A NaN in it is a defect and raises ValueError."""
-    print(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False), file=_json or sys.stdout)
+    """One JSON document on standard output. A NaN in it is a defect and raises ValueError.
+
+    At its top level a value may be `Records`, which is written row by row: a large network has a million.
+    """
+    file = _json or sys.stdout
+    if not isinstance(document, Mapping) or not any(isinstance(v, Records) for v in document.values()):
+        print(_dumped(document), file=file)
+        return
+    whole = {k: v if isinstance(v, Records) else _dumped(v) for k, v in document.items()}
+    for number, (key, value) in enumerate(whole.items()):
+        file.write(("{" if number == 0 else ",") + f"\n {json.dumps(key, ensure_ascii=False)}: ")
+        if isinstance(value, Records):
+            for text in value.pieces():
+                file.write(text)
+        else:
+            file.write(value.replace("\n", "\n "))  # strings in JSON have no line end of their own
+    file.write("\n}\n")
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+
+
+class Records:
+    """The rows of a frame as a JSON array of objects, one a line, written in parts."""
+
+    ROWS = 20_000
+    """Rows of a part."""
+
+    def __init__(self, frame: pl.DataFrame):
+        self.frame = frame
+
+    def pieces(self) -> Iterator[str]:
+        """The text of the array, part by part."""
+        if not len(self.frame):
+            yield "[]"
+            return
+        for number, part in enumerate(self.frame.iter_slices(self.ROWS)):
+            rows = part.write_ndjson().rstrip("\n").replace("\n", ",\n  ")
+            yield ("[\n  " if number == 0 else ",\n  ") + rows
+        yield "\n ]"
 
 
 _json: TextIO | None = None
@@ -112,29 +151,27 @@ def progress(what: str, total: float, shown: bool = True) -> Iterator[Report]:
     Ctrl-C within raises Interrupted.
     """
     console = error_console()
-    listening = _listen()
-    try:
-        if not shown:
-            yield lambda done, failed=0: None
-        elif console.is_terminal:
-            with _bar(console, what, total) as report:
-                yield report
-        else:
-            yield _lines(what, total)
-    except KeyboardInterrupt:
-        raise Interrupted("interrupted; finished runs are stored") from None
-    finally:
-        if listening:  # later commands show the stored runs; libraries that it loads may swallow an exception
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+    with interrupts.listening():
+        try:
+            if not shown:
+                yield _heard(lambda done, failed=0: None)
+            elif console.is_terminal:
+                with _bar(console, what, total) as report:
+                    yield _heard(report)
+            else:
+                yield _heard(_lines(what, total))
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted; finished runs are stored") from None
 
 
-def _listen() -> bool:
-    """Makes Ctrl-C an exception where it would end the process (see `shallows.__main__`). Whether it did."""
-    in_main = threading.current_thread() is threading.main_thread()
-    if not in_main or signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
-        return False
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    return True
+def _heard(report: Report) -> Report:
+    """A report that puts the handler of Ctrl-C back: a thread of the work may have loaded a library."""
+
+    def reports(done: float, failed: int = 0) -> None:
+        interrupts.put_back()
+        report(done, failed)
+
+    return reports
 
 
 @contextmanager

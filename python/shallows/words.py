@@ -8,11 +8,16 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["did_you_mean", "show"]
+__all__ = ["did_you_mean", "shorten", "show"]
+
+MOST_GUESSED = 200
+"""A longer word is no mistyped name, and comparing it would take minutes."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`did you mean "...?"` for the nearest known word, or the empty text."""
+    if len(word) > MOST_GUESSED:
+        return ""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f'did you mean "{near[0]}"?' if near else ""
 
@@ -23,4 +28,9 @@ def show(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False, default=os.fspath)
     except (TypeError, ValueError):
         text = type(value).__name__ if isinstance(value, int) else str(value)
-    return text if len(text) <= 200 else text[:197] + "..."
+    return shorten(text, 200)
+
+
+def shorten(text: str, most: int) -> str:
+    """A text of at most so many characters."""
+    return text if len(text) <= most else text[: most - 3] + "..."

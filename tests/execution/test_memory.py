@@ -1,6 +1,8 @@
 """Memory: the free amount, a run that would not fit, and a run that comes to hold too much."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 import shallows
@@ -74,3 +76,19 @@ def test_a_sweep_asks_how_many_runs_fit(tmp_path, monkeypatch, capsys):
     assert "shallows: 1 of 2 runs at a time" in capsys.readouterr().err
     Runner.of(store=tmp_path / "other", workers=2, allow_memory=True).run(points[:1])
     assert capsys.readouterr().err == ""
+
+
+def test_limits_of_the_process_count(tmp_path):
+    """T6: with `ulimit -v 2500000` a long wire ended in an abort: status 134, no words, no JSON."""
+    flood = FLOOD | {"title": "flood"}
+    text = "import json, resource, sys\nimport shallows, polars\n"
+    text += "from shallows.backends.memory import free_memory\n"
+    text += "def limit(n):\n    resource.setrlimit(resource.RLIMIT_AS, (n, resource.RLIM_INFINITY))\n"
+    text += "taken = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+    text += "limit(taken + 600_000_000)\nassert 0 < free_memory() <= 400_000_000, free_memory()\n"
+    text += f"shallows.run({flood!r}, store=sys.argv[1], progress=False)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", text, "runs"], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 1, (done.returncode, done.stderr)
+    assert "must fit" in done.stderr or "the run holds" in done.stderr

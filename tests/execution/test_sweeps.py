@@ -92,7 +92,7 @@ def test_ctrl_c_stops_soon_keeps_what_ended_and_says_so(tmp_path):
     wait_for_runs(process, store, 1)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=10)
-    assert process.returncode == 1
+    assert process.returncode == 130
     assert b"interrupted" in err
     assert b"Traceback" not in err
     assert json.loads(out)["error"]["kind"] == "Interrupted"

@@ -206,3 +206,24 @@ def test_names_are_those_that_runs_have(tmp_path):
     assert set(found) <= set(known)
     assert "web.upto_10KB.fct_p99_ps" in found and "in.round_fct_p99_ps" in found
     assert {name for name in known if "upto_" not in name and "over_" not in name} <= set(found)
+
+
+def test_rows_are_written_in_parts_with_the_same_values(monkeypatch, capsys):
+    """`run --json` at 65 536 hosts cost three times the run: Python encoded each of a million queues."""
+    from shallows import terminal
+
+    rows = [
+        {
+            "id": n,
+            "name": f'a"\n\u00e9{n}',
+            "x": n / 7,
+            "none": None,
+            "tiny": 5e-324 * n,
+            "by": {"full": n, "z": 1e300},
+        }
+        for n in range(95)
+    ]
+    monkeypatch.setattr(terminal.Records, "ROWS", 10)
+    document = {"a": {"b": ["x\ny"]}, "rows": terminal.Records(pl.DataFrame(rows)), "c": 1}
+    terminal.print_json(document | {"empty": terminal.Records(pl.DataFrame({"a": []}))})
+    assert json.loads(capsys.readouterr().out) == document | {"rows": rows, "empty": []}

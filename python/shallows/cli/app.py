@@ -1,7 +1,7 @@
 """The command line. Its commands, options, JSON and exit statuses are a contract that scripts rely on.
 
-Exit status: 0 done; 1 a run failed, was interrupted, or a claim's verdict is not the one recorded for it;
-2 the input is wrong, and then all faults are printed, nothing is run and nothing is written.
+Exit status: 0 done; 1 a run failed, or a claim's verdict is not the one recorded for it; 2 the input is
+wrong, and then all faults are printed, nothing is run and nothing is written; 130 the user pressed Ctrl-C.
 """
 
 from __future__ import annotations

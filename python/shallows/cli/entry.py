@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from shallows import terminal
-from shallows.errors import ShallowsError, SpecError, UsageError
+from shallows.errors import Interrupted, RunError, ShallowsError, SpecError, UsageError
 
 __all__ = ["main"]
 
@@ -49,9 +49,15 @@ def _run(as_json: bool) -> int:
         return app(prog_name="shallows", standalone_mode=False) or 0
     except ShallowsError as error:
         terminal.print_error(error, as_json)
+        if isinstance(error, Interrupted):
+            return 128 + error.signal
         return 2 if isinstance(error, SpecError) else 1
     except KeyboardInterrupt:
-        terminal.note("shallows: interrupted; finished runs are stored")
+        interrupted = Interrupted("interrupted; finished runs are stored")
+        terminal.print_error(interrupted, as_json)
+        return 128 + interrupted.signal
+    except MemoryError:
+        terminal.print_error(RunError("out of memory; finished runs are stored"), as_json)
         return 1
     except BrokenPipeError:
         _discard(sys.stdout)

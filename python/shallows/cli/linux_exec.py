@@ -168,7 +168,7 @@ def _stoppable() -> Iterator[None]:
     """SIGTERM and SIGHUP end the machine and clear its files, as Ctrl-C does."""
 
     def stop(number: int, _frame: FrameType | None) -> None:
-        raise Interrupted(f"stopped by {signal.Signals(number).name}")
+        raise Interrupted(f"stopped by {signal.Signals(number).name}", number)
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:

@@ -29,7 +29,7 @@ def document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     With several seeds, the top level is the first seed's run, `seeds` lists all of them and `over_seeds`
     holds the mean and the 95 % interval of each metric that every run has.
     """
-    from shallows.tables.metrics import flows_json, queues_json
+    from shallows.tables.metrics import flow_records, queue_records
 
     runs = _runs(outcomes)
     all_metrics = [outcome.metrics for outcome in outcomes]
@@ -41,7 +41,11 @@ def document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
     answer["notes"] = [*notes(runs), *outcomes[0].point.remarks]
     answer["happened"] = runs[0].happened
-    answer |= {"flows": flows_json(runs[0].tables), "queues": queues_json(runs[0].tables)}
+    tables = runs[0].tables
+    answer |= {
+        "flows": terminal.Records(flow_records(tables)),
+        "queues": terminal.Records(queue_records(tables)),
+    }
     if len(runs) > 1:
         each = zip(runs, all_metrics, strict=True)
         answer["seeds"] = [

@@ -29,6 +29,15 @@ def web(
     ] = 120.0,
     max_ports: Annotated[int, typer.Option(min=1, help="Largest network, in directions of links.")] = 20_000,
     max_document: Annotated[int, typer.Option(min=100, help="Longest experiment text in bytes.")] = 200_000,
+    max_memory: Annotated[
+        float, typer.Option(min=0.1, help="Memory of a laboratory's process in GB, beyond its start.")
+    ] = 4.0,
+    max_file_seconds: Annotated[
+        float, typer.Option(min=0.1, help="Wall time in which a file of a stored run is made.")
+    ] = 120.0,
+    max_sessions: Annotated[int, typer.Option(min=1, help="Laboratories open at once.")] = 8,
+    max_jobs: Annotated[int, typer.Option(min=1, help="Jobs that run at once.")] = 4,
+    max_pages: Annotated[int, typer.Option(min=1, help="Pages that are being made at once.")] = 16,
     browser: Annotated[bool, typer.Option(help="Opens the page in the browser.")] = True,
 ) -> None:
     """Serves the live page: laboratory, gallery, results, papers, jobs. Ctrl-C ends it."""
@@ -37,7 +46,16 @@ def web(
     from shallows.web.pages.state import Options
     from shallows.web.server.serve import serve
 
-    limits = Limits(run_seconds=max_seconds, ports=max_ports, document_bytes=max_document)
+    limits = Limits(
+        run_seconds=max_seconds,
+        ports=max_ports,
+        memory_bytes=int(max_memory * 1e9),
+        document_bytes=max_document,
+        file_seconds=max_file_seconds,
+        sessions=max_sessions,
+        jobs=max_jobs,
+        pages=max_pages,
+    )
     serve(Options(host, port, allow_python, store, limits, browser))
 
 

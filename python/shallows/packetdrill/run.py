@@ -8,6 +8,7 @@ from pathlib import Path
 
 from shallows import _core
 from shallows.errors import Fault, SpecError, Written
+from shallows.files import read_bounded
 from shallows.packetdrill import plan as plans
 from shallows.packetdrill.calls import READS, WRITES
 from shallows.packetdrill.grammar import Call, Packet
@@ -18,6 +19,9 @@ __all__ = ["CONSTANTS", "Outcome", "files", "run"]
 MS = 10**9
 ANY_TIME = 600 * 1000 * MS
 """A packet whose time is `*` may take ten minutes: longer than any timer."""
+
+MOST_BYTES = 10_000_000
+"""A longer script is none."""
 
 CONSTANTS = {"TCP_CA_Open": 0, "TCP_CA_Disorder": 1, "TCP_CA_CWR": 2, "TCP_CA_Recovery": 3, "TCP_CA_Loss": 4}
 """Linux `enum tcp_ca_state`, and the least that scripts compare with."""
@@ -49,7 +53,7 @@ class Outcome:
 
 
 def run(path: Path, text: str | None = None) -> Outcome:
-    """Runs the script in `path`. Raises SpecError for a text that is no script, OSError."""
+    """Runs the script in `path`. Raises SpecError for a file or text that is no script."""
     plan = plans.compile_(path, _text(path) if text is None else text, _known().__contains__)
     if plan.needs:
         return Outcome(path, "refused", needs=tuple(plan.needs))
@@ -65,9 +69,11 @@ def run(path: Path, text: str | None = None) -> Outcome:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_bounded(path, MOST_BYTES).decode()
     except UnicodeDecodeError:
         raise SpecError([Fault(str(path), "is not text in UTF-8")]) from None
+    except (OSError, ValueError) as error:
+        raise SpecError([Fault(str(path), f"cannot be read: {getattr(error, 'strerror', error)}")]) from None
 
 
 def _known() -> set[str]:

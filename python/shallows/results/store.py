@@ -240,14 +240,14 @@ class Store:
 
         A damaged one (a manifest or a table that is missing, cut, or not as it was written) counts as absent.
         """
-        run = self._listed(name)
+        run = self.listed(name)
         return run if run is not None and _whole(run) else None
 
     def check(self, name: str) -> StoredRun:
         """The stored run `name`. Raises StoreError if it is absent, and DamagedRun with what is wrong."""
         if not (self.path / name).is_dir():
             raise StoreError(f"there is no run {name} in the store {self.path}")
-        run = self._listed(name)
+        run = self.listed(name)
         if run is None:
             raise DamagedRun(f"{self.path / name / 'manifest.json'} is damaged or missing")
         dict(run.tables)
@@ -258,15 +258,15 @@ class Store:
         found = []
         for path in sorted(self.path.glob("[0-9a-f]*")):
             try:
-                run = self._listed(path.name)
+                run = self.listed(path.name)
             except StoreError:
                 continue
             if run is not None:
                 found.append(run)
         return found
 
-    def _listed(self, name: str) -> StoredRun | None:
-        """The run by its manifest alone."""
+    def listed(self, name: str) -> StoredRun | None:
+        """The run by its manifest alone, or None. Raises StoreError if it was written in another format."""
         path = self.path / name
         try:
             manifest = json.loads((path / "manifest.json").read_bytes())

@@ -365,12 +365,22 @@ def arrivals_bits(tables: Tables, port: str, name: str, until_ps: int) -> int:
 
 def flows_json(tables: Tables) -> list[dict]:
     """`flows` of `run --json`: one record a connection; `bytes` and `fct_ps` may be null."""
+    return flow_records(tables).to_dicts()
+
+
+def flow_records(tables: Tables) -> pl.DataFrame:
+    """`flows` of `run --json` as a frame."""
     columns = "id cc class bytes start_ps fct_ps goodput_bps retransmissions timeouts"
     return _records(tables["flows"].select(columns.split()))
 
 
 def queues_json(tables: Tables) -> list[dict]:
     """`queues` of `run --json`: one record a port, drops by cause in a table of their own."""
+    return queue_records(tables).to_dicts()
+
+
+def queue_records(tables: Tables) -> pl.DataFrame:
+    """`queues` of `run --json` as a frame."""
     columns = "mean_packets p5_packets p50_packets p95_packets p99_packets mean_wait_ps p99_wait_ps"
     columns += " packets_in packets_out packets_held marks utilisation"
     by_cause = pl.struct([pl.col(cause.column).alias(cause.name) for cause in causes()])
@@ -378,8 +388,8 @@ def queues_json(tables: Tables) -> list[dict]:
     return _records(table)
 
 
-def _records(table: pl.DataFrame) -> list[dict]:
-    return table.with_columns(cs.float().fill_nan(None)).to_dicts()
+def _records(table: pl.DataFrame) -> pl.DataFrame:
+    return table.with_columns(cs.float().fill_nan(None))
 
 
 def _number(value: Number) -> Number:

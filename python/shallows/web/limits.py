@@ -1,7 +1,6 @@
 """Limits on what a page may ask for, and on the processes that answer it.
 
-`./shallows web` has options for the run's wall time, the ports and the document. The message of a refusal
-names the limit.
+Each has its option of `./shallows web`. The message of a refusal names the limit.
 """
 
 from __future__ import annotations
@@ -28,9 +27,11 @@ class Limits:
     file_seconds: float = 120.0
     """Wall time in which a file of a stored run is made: a figure, a table, a film."""
     sessions: int = 8
-    """Laboratories open at once, each with a process."""
+    """Laboratories whose pages are connected at once, each with a process."""
     jobs: int = 4
     """Sweeps, comparisons and other jobs that wait or run at once."""
+    pages: int = 16
+    """Pages that are being made at once."""
 
 
 def confine(memory_bytes: int) -> None:

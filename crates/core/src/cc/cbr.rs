@@ -23,6 +23,10 @@ crate::params! {
 }
 
 impl CcSettings for Settings {
+    fn steady_rate(&self) -> Option<Rate> {
+        Some(self.rate)
+    }
+
     fn paces_wire(&self) -> bool {
         true
     }

@@ -18,6 +18,14 @@ crate::params! {
 }
 
 impl CcSettings for Settings {
+    fn reacts(&self) -> bool {
+        false
+    }
+
+    fn begins_at_line_rate(&self) -> bool {
+        true
+    }
+
     fn paces_wire(&self) -> bool {
         true
     }

@@ -118,6 +118,18 @@ pub trait CcSettings {
     fn opens_freely(&self) -> bool {
         false
     }
+    /// The rate that it keeps whatever happens, if it does.
+    fn steady_rate(&self) -> Option<Rate> {
+        None
+    }
+    /// Whether it sends at the rate of its link until a notification slows it down.
+    fn begins_at_line_rate(&self) -> bool {
+        false
+    }
+    /// Whether it slows down after marks, losses or notifications.
+    fn reacts(&self) -> bool {
+        true
+    }
     /// Room for switches in its header, where it has one that they add to.
     fn header_room(&self) -> Option<Room> {
         None
@@ -209,6 +221,30 @@ macro_rules! algorithms {
                 match self {
                     $( Algorithm::$variant(s) => s.paces_wire(), )*
                     Algorithm::Custom(_) => false,
+                }
+            }
+
+            /// The rate that it keeps whatever happens, if it does.
+            pub fn steady_rate(&self) -> Option<Rate> {
+                match self {
+                    $( Algorithm::$variant(s) => s.steady_rate(), )*
+                    Algorithm::Custom(_) => None,
+                }
+            }
+
+            /// Whether it sends at the rate of its link until a notification slows it down.
+            pub fn begins_at_line_rate(&self) -> bool {
+                match self {
+                    $( Algorithm::$variant(s) => s.begins_at_line_rate(), )*
+                    Algorithm::Custom(_) => false,
+                }
+            }
+
+            /// Whether it slows down after marks, losses or notifications.
+            pub fn reacts(&self) -> bool {
+                match self {
+                    $( Algorithm::$variant(s) => s.reacts(), )*
+                    Algorithm::Custom(_) => true,
                 }
             }
 

@@ -75,6 +75,10 @@ crate::params! {
 }
 
 impl CcSettings for Settings {
+    fn begins_at_line_rate(&self) -> bool {
+        true
+    }
+
     fn paces_wire(&self) -> bool {
         true
     }

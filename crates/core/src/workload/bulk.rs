@@ -1,7 +1,7 @@
 //! Bulk: connections that send a fixed amount, or without end.
 
 use super::ends::{Ends, MAX_CONNECTIONS, Pair, pairs};
-use super::{BuildCx, Expected, WorkCx, Workload};
+use super::{BuildCx, Expected, Sends, WorkCx, Workload};
 use crate::hosts::FlowId;
 use crate::params::Code;
 use shallows_units::{Bytes, Span, Time};
@@ -69,6 +69,10 @@ impl Load {
 impl Workload for Load {
     fn is_random(&self) -> bool {
         self.settings.jitter > Span::ZERO
+    }
+
+    fn sends(&self) -> Sends {
+        Sends::between(self.waiting.iter().map(|(_, pair, _)| *pair))
     }
 
     fn expects(&self, _duration: Span) -> Expected {

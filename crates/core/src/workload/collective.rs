@@ -9,7 +9,7 @@ use super::dependent::{Channels, Links, Planned, Steps};
 use super::due::Due;
 use super::messages::Connection;
 use super::schedules::{Algorithm, NAMES, Operation, Schedule};
-use super::{BuildCx, Expected, MessageDone, WorkCx, Workload};
+use super::{BuildCx, Expected, MessageDone, Sends, WorkCx, Workload};
 use crate::events::random::Stream;
 use crate::params::{Code, Names, ParamType};
 use crate::routing::graph::NodeId;
@@ -240,6 +240,10 @@ fn check(settings: &Settings, n: u64, cx: &mut BuildCx<'_>) {
 impl Workload for Load {
     fn is_random(&self) -> bool {
         self.settings.jitter > Span::ZERO
+    }
+
+    fn sends(&self) -> Sends {
+        Sends::between(self.ranks.iter().map(|rank| (rank.host, rank.host)))
     }
 
     fn expects(&self, duration: Span) -> Expected {

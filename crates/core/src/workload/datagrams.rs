@@ -6,7 +6,7 @@
 
 use super::ends::{Ends, Pair, pairs};
 use super::sizes::Sizes;
-use super::{BuildCx, Expected, WorkCx, Workload};
+use super::{BuildCx, Expected, Sends, WorkCx, Workload};
 use crate::events::random::Stream;
 use crate::params::{Code, ParamType, Row, Rule};
 use crate::transport::datagram::{Due, Emission, Emitter, PROFILE};
@@ -230,6 +230,25 @@ impl Workload for Load {
         varies || s.jitter > Span::ZERO
     }
 
+    fn sends(&self) -> Sends {
+        let (packet, rate) = match &self.law.source {
+            Source::Trace(rows) => {
+                let bytes: u64 = rows.iter().map(|(_, bytes)| u64::from(*bytes)).sum();
+                let last = rows.last().map_or(Span::ZERO, |(at, _)| *at);
+                (bytes / (rows.len() as u64).max(1), rate_of(bytes, last))
+            }
+            Source::Law { sizes, pace, .. } => {
+                let mean = sizes.mean() as u64;
+                let rate = match pace {
+                    Pace::Rate(rate) => *rate,
+                    Pace::Every(span) => rate_of(mean, *span),
+                };
+                (mean, rate)
+            }
+        };
+        Sends { rate: Some(rate), packet: Some(packet), ..Sends::between(self.pairs.iter().copied()) }
+    }
+
     fn expects(&self, _duration: Span) -> Expected {
         let n = self.pairs.len() as u64;
         Expected { at_once: n, in_all: n, messages: 0, bytes: None }
@@ -250,6 +269,11 @@ impl Workload for Load {
         }
         None
     }
+}
+
+/// The rate of so many bytes in so much time.
+fn rate_of(bytes: u64, time: Span) -> Rate {
+    Rate::bps((bytes as f64 * 8.0 / time.as_secs_f64().max(1e-12)) as u64)
 }
 
 /// The times between a sender's datagrams.

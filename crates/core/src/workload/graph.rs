@@ -9,7 +9,7 @@ use super::dependent::{Channels, Links, Planned, Steps};
 use super::due::Due;
 use super::messages::Connection;
 use super::written;
-use super::{BuildCx, Expected, MessageDone, WorkCx, Workload};
+use super::{BuildCx, Expected, MessageDone, Sends, WorkCx, Workload};
 use crate::hosts::Pair;
 use crate::params::Row;
 use shallows_units::{Bytes, Span, Time};
@@ -166,6 +166,10 @@ fn least(nodes: &[Node], cx: &BuildCx<'_>) -> Span {
 }
 
 impl Workload for Load {
+    fn sends(&self) -> Sends {
+        Sends::between(self.nodes.iter().map(|node| node.ends))
+    }
+
     fn expects(&self, _: Span) -> Expected {
         let messages = self.nodes.len() as u64;
         let pairs = if self.fresh { messages } else { self.pairs().len() as u64 };

@@ -6,7 +6,7 @@ use super::deadlines::{DeadlineSource, Deadlines};
 use super::due::Due;
 use super::ends::hosts;
 use super::messages::Connection;
-use super::{BuildCx, Expected, MessageDone, Round, WorkCx, Workload};
+use super::{BuildCx, Expected, MessageDone, Round, Sends, WorkCx, Workload};
 use crate::events::random::Stream;
 use crate::hosts::FlowId;
 use crate::hosts::TimeoutCounts;
@@ -173,6 +173,10 @@ impl Load {
 impl Workload for Load {
     fn is_random(&self) -> bool {
         self.settings.jitter > Span::ZERO
+    }
+
+    fn sends(&self) -> Sends {
+        Sends::between(self.workers.iter().map(|worker| (worker.host, self.aggregator)))
     }
 
     fn expects(&self, _duration: Span) -> Expected {

@@ -3,7 +3,7 @@
 use super::deadlines::{DeadlineSource, Deadlines};
 use super::due::Due;
 use super::ends::{Ends, Pair, pairs};
-use super::{BuildCx, Expected, WorkCx, Workload};
+use super::{BuildCx, Expected, Sends, WorkCx, Workload};
 use crate::hosts::FlowId;
 use crate::params::Code;
 use shallows_units::{Bytes, Span, Time};
@@ -116,6 +116,10 @@ impl Load {
 impl Workload for Load {
     fn is_random(&self) -> bool {
         self.settings.phase == Phase::Random
+    }
+
+    fn sends(&self) -> Sends {
+        Sends::between(self.sources.iter().map(|source| source.pair))
     }
 
     fn expects(&self, duration: Span) -> Expected {

@@ -23,7 +23,8 @@ use crate::routing::table::Routing;
 use crate::transport::datagram::Emission;
 pub use dependent::{Step, Steps};
 use paths::Tables;
-use shallows_units::{Span, Time};
+use shallows_units::{Rate, Span, Time};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// One round of an incast, or of messages that depend on one another.
@@ -189,6 +190,27 @@ pub struct Expected {
     pub bytes: Option<u64>,
 }
 
+/// How a load sends, as far as it is known.
+#[derive(Debug, Clone, Default)]
+pub struct Sends {
+    /// Hosts that send data; none, and they are unknown.
+    pub from: Vec<NodeId>,
+    /// Hosts that receive them.
+    pub to: Vec<NodeId>,
+    /// Rate of each connection, where the load decides it and not a control.
+    pub rate: Option<Rate>,
+    /// Mean bytes of a packet, where the load decides it.
+    pub packet: Option<u64>,
+}
+
+impl Sends {
+    /// Between these pairs.
+    pub fn between(pairs: impl IntoIterator<Item = Pair>) -> Self {
+        let (from, to): (BTreeSet<NodeId>, BTreeSet<NodeId>) = pairs.into_iter().unzip();
+        Sends { from: from.into_iter().collect(), to: to.into_iter().collect(), ..Sends::default() }
+    }
+}
+
 /// Sends by a law of its own.
 ///
 /// A load has five duties. It sends only what is due ([`Workload::wake`]). It asks [`WorkCx::stopped`] before each connection
@@ -217,6 +239,11 @@ pub trait Workload: Send {
     /// without them a run may be refused too late. A load that draws its times gives means.
     fn expects(&self, _duration: Span) -> Expected {
         Expected::default()
+    }
+    /// Its hosts, and the rate and size of packets that it decides. The estimate of memory takes them for the packets that
+    /// wait or travel.
+    fn sends(&self) -> Sends {
+        Sends::default()
     }
     /// The law of its datagrams, if it sends some.
     fn emission(&self) -> Option<Arc<dyn Emission>> {

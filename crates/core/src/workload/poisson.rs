@@ -4,7 +4,7 @@ use super::deadlines::{DeadlineSource, Deadlines};
 use super::ends::{Ends, Pair, Pattern, hosts, pairs};
 use super::locality::{Locality, Shares};
 use super::sizes::Sizes;
-use super::{BuildCx, Expected, WorkCx, Workload};
+use super::{BuildCx, Expected, Sends, WorkCx, Workload};
 use crate::events::random::Stream;
 use crate::params::Code;
 use crate::routing::graph::NodeId;
@@ -204,6 +204,13 @@ impl Load {
 impl Workload for Load {
     fn is_random(&self) -> bool {
         true
+    }
+
+    fn sends(&self) -> Sends {
+        if !self.pairs.is_empty() {
+            return Sends::between(self.pairs.iter().copied());
+        }
+        Sends { from: self.from.clone(), to: self.to.clone(), ..Sends::default() }
     }
 
     fn expects(&self, duration: Span) -> Expected {

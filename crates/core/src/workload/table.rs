@@ -2,7 +2,7 @@
 
 use super::ends::{Pair, hosts};
 use super::messages::Connection;
-use super::{BuildCx, Expected, WorkCx, Workload};
+use super::{BuildCx, Expected, Sends, WorkCx, Workload};
 use crate::hosts::FlowId;
 use crate::params::{Code, Names, Row};
 use shallows_units::{Bytes, Span, Time};
@@ -113,6 +113,10 @@ impl Load {
 }
 
 impl Workload for Load {
+    fn sends(&self) -> Sends {
+        Sends::between(self.waiting.iter().map(|flow| flow.ends))
+    }
+
     fn expects(&self, duration: Span) -> Expected {
         let until = Time::ZERO + duration;
         let due = || self.waiting.iter().filter(|flow| flow.start < until);

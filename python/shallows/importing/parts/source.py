@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from shallows.errors import Fault, SpecError
+from shallows.files import open_regular
 
 __all__ = ["MOST_BYTES", "MOST_ROWS", "Head", "Source", "span"]
 
@@ -170,11 +171,7 @@ class Source:
             return "0s"
 
     def _open(self) -> IO[bytes]:
-        if self.path.exists() and not (self.path.is_file() or self.path.is_dir()):
-            # A pipe or a device would be waited for, or never end.
-            rule = "must be a regular file: a pipe or a device cannot be read twice"
-            raise SpecError([Fault("", rule, self.path)])
-        file = self.path.open("rb")
+        file = open_regular(self.path)
         if file.read(2) != _GZIP:
             file.seek(0)
             return file

@@ -35,7 +35,7 @@ FREE = ("title", "seed", "queue", "port_control", "nic", "probe", "transport", "
 KERNEL = "linux.kernel"
 """A setting of a scheme that is not the experiment's: the kernel on which the Linux backend runs it."""
 
-__all__ = ["KERNEL", "MAX_SCHEMES", "CompareTable", "Scheme", "Schemes", "read", "split_list"]
+__all__ = ["KERNEL", "MAX_SCHEMES", "CompareTable", "Scheme", "Schemes", "read", "split_list", "varied"]
 
 
 class CompareTable(Strict):
@@ -178,6 +178,16 @@ def _written(
             faults.append(Fault("--scheme", "has the name of another scheme", name.strip()))
         else:
             found[name.strip()] = _settings("--scheme", split_list(rest) if rest.strip() else [], faults)
+    columns = varied(vary, faults)
+    for combination in itertools.product(*columns) if columns else ():
+        found[", ".join(_short(path, value) for path, value in combination)] = dict(combination)
+    return found
+
+
+def varied(
+    vary: Sequence[str] | Mapping[str, Sequence[Any]], faults: list[Fault]
+) -> list[list[tuple[str, Any]]]:
+    """The settings that each `--vary` makes, as (path, value)."""
     columns = []
     for path, values in vary.items() if isinstance(vary, Mapping) else ():
         if isinstance(values, str) or len(values) < 2:
@@ -191,9 +201,7 @@ def _written(
             faults.append(Fault("--vary", "must be key=value,value with two values or more", text))
         else:
             columns.append([(path.strip(), _value(path.strip(), value)) for value in values])
-    for combination in itertools.product(*columns) if columns else ():
-        found[", ".join(_short(path, value) for path, value in combination)] = dict(combination)
-    return found
+    return columns
 
 
 def _settings(option: str, texts: Sequence[str], faults: list[Fault]) -> dict[str, Any]:

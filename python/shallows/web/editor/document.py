@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ from shallows.document.places import program
 from shallows.errors import Fault, SpecError
 from shallows.web.limits import Limits
 
-__all__ = ["forbidden", "line_of", "parse"]
+__all__ = ["forbidden", "line_of", "parse", "refuse"]
 
 MOST_NODES = 30_000
 """A topology's counts multiplied; a network that is refused for its ports is not even built."""
@@ -19,7 +20,6 @@ MOST_NODES = 30_000
 
 def parse(text: str, settings: Iterable[str], limits: Limits, allow_python: bool) -> dict[str, Any]:
     """The document of a page's text with its overrides. Raises SpecError with all faults."""
-    from shallows.document.check import foreign_values
     from shallows.document.paths import apply_settings
 
     if len(text.encode(errors="replace")) > limits.document_bytes:
@@ -32,9 +32,7 @@ def parse(text: str, settings: Iterable[str], limits: Limits, allow_python: bool
     except (RecursionError, ValueError) as error:
         raise SpecError([Fault("file", f"is not TOML: {type(error).__name__}")]) from None
     apply_settings(document, settings)
-    faults = list(foreign_values("", document)) or [*forbidden(document, allow_python), *_too_large(document)]
-    if faults:
-        raise SpecError(faults)
+    refuse(document, allow_python)
     if "python" in document:
         from shallows.document.load import load
 
@@ -42,23 +40,31 @@ def parse(text: str, settings: Iterable[str], limits: Limits, allow_python: bool
     return document
 
 
+def refuse(document: Mapping[str, Any], allow_python: bool) -> None:
+    """Raises SpecError with all faults of a document that a page may not run."""
+    from shallows.document.check import foreign_values
+
+    faults = list(foreign_values("", document)) or [*forbidden(document, allow_python), *_too_large(document)]
+    if faults:
+        raise SpecError(faults)
+
+
 def forbidden(document: Any, allow_python: bool) -> list[Fault]:
     """Faults of what a page must never name: Python modules, and files outside the working directory.
 
     Also in the sections of studies, where settings stand under their dotted paths.
     """
+    from shallows.document.paths import split_path
+
     faults = []
     for path, value in _leaves(document, ()):
-        keys = [key for part in path for key in part.split(".")]
-        if (
-            "python" in (keys[0].strip('" '), *(part.split(".")[0].strip('" ') for part in path))
-            and not allow_python
-        ):
+        # As the command reads a path: a key may be quoted in two ways, and written with escapes.
+        parts = [[key.strip("\"' ") for key in split_path(part)] for part in path]
+        keys = [key for part in parts for key in part]
+        if any(part[0] == "python" for part in parts) and not allow_python:
             hint = f"start the server with {program()} web --allow-python"
             faults.append(Fault("python", "is off: a page may not name Python code to run", hint=hint))
-        elif (
-            keys[-1].strip('" ') in ("name", "file", "path") and isinstance(value, str) and not _inside(value)
-        ):
+        elif keys[-1] in ("name", "file", "path") and isinstance(value, str) and not _inside(value):
             rule = "must name a CSV or JSON file below the server's working directory"
             faults.append(Fault(".".join(path), rule, value))
     return list(dict.fromkeys(faults))
@@ -78,9 +84,10 @@ def _leaves(value: Any, path: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...]
 
 def _inside(name: str) -> bool:
     """Whether a name is no path, or that of a CSV or JSON file here or below that no link leads away from."""
-    if not any(mark in name for mark in "/\\\0") and not name.endswith((".csv", ".json")):
-        return True
     path = Path(name)
+    bare = not any(mark in name for mark in "/\\\0") and not name.endswith((".csv", ".json"))
+    if bare and (not name or name.startswith("~") or len(name) > 255 or not os.path.lexists(path)):
+        return True
     if "\0" in name or "\\" in name or path.is_absolute() or path.suffix not in (".csv", ".json"):
         return False
     if any(part.startswith(".") for part in path.parts):

@@ -7,6 +7,7 @@ and what is stored is found. Its progress is what it prints.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -84,7 +85,14 @@ class Jobs:
     def __init__(self, limits: Limits, store: Store, allow_python: bool):
         self._limits, self._store, self._allow = limits, store, allow_python
         self._jobs: dict[str, Job] = {}
-        self._folder = Path(tempfile.mkdtemp(prefix="shallows-jobs-"))
+        self._made: Path | None = None
+
+    @property
+    def _folder(self) -> Path:
+        """Made for the first job: a server that ends before leaves nothing."""
+        if self._made is None:
+            self._made = Path(tempfile.mkdtemp(prefix="shallows-jobs-"))
+        return self._made
 
     def all(self) -> list[Job]:
         """The newest first."""
@@ -124,7 +132,7 @@ class Jobs:
                 raise SpecError([Fault("target", "must be PAPER or PAPER/FIGURE", target[:80])])
             words += [target, *(["--quick"] if options.get("quick") else [])]
         else:
-            words.append(str(self._file(text, _settings(options), folder)))
+            words.append(str(self._file(text, options, folder)))
             if options.get("second"):
                 words.append(str(self._second(text, list(options["second"]), folder)))
         for setting in options.get("settings", ()):
@@ -133,18 +141,30 @@ class Jobs:
             for vary in options.get("vary", ()):
                 words += ["--vary", str(vary)]
         if kind in ("run", "compare") and options.get("seeds"):
-            words += ["--seeds", str(int(options["seeds"]))]
+            words += ["--seeds", str(_count("seeds", options["seeds"]))]
         if kind in ("sweep", "compare", "tune") and options.get("workers"):
-            words += ["--workers", str(int(options["workers"]))]
+            words += ["--workers", str(_count("workers", options["workers"]))]
         return [*words, "--store", str(self._store.path.absolute()), "--json"]
 
-    def _file(self, text: str, settings: list[str], folder: Path) -> Path:
-        """The experiment as a file; names that a page may not use are refused here too."""
-        from shallows.web.editor.document import parse
+    def _file(self, text: str, options: Mapping[str, Any], folder: Path) -> Path:
+        """The experiment as a file; names that a page may not use are refused here too.
 
-        for setting in settings:
-            parse(text, [setting], self._limits, self._allow)
+        What is checked are the documents that the command will make, read by the command's own parsers.
+        """
+        from shallows.document.paths import set_path
+        from shallows.studies.compare.section import varied
+        from shallows.web.editor.document import parse, refuse
+
+        given = [str(setting) for setting in options.get("settings", ())]
         document = parse(text, (), self._limits, self._allow)
+        parse(text, given, self._limits, self._allow)
+        faults: list[Fault] = []
+        for path, value in itertools.chain(*varied([str(v) for v in options.get("vary", ())], faults)):
+            made = parse(text, given, self._limits, self._allow)
+            set_path(made, path, value)
+            refuse(made, self._allow)
+        if faults:
+            raise SpecError(faults)
         python = tomllib.loads(text).get("python", {})
         if "python" in document and python.get("modules"):
             from shallows.web.editor.editing import put
@@ -212,16 +232,16 @@ class Jobs:
         """The server ends: so do its jobs. Ended runs are stored."""
         for job in self._jobs.values():
             self._kill(job)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._made is not None:
+            shutil.rmtree(self._made, ignore_errors=True)
 
 
-def _settings(options: Mapping[str, Any]) -> list[str]:
-    """Every setting that the options of a job may make, one by one: `--vary` has several values to a key."""
-    found = [str(setting) for setting in options.get("settings", ())]
-    for vary in options.get("vary", ()):
-        key, _, values = str(vary).partition("=")
-        found += [f"{key}={value}" for value in values.split(",")]
-    return found
+def _count(name: str, value: Any) -> int:
+    """A number of seeds or workers. Raises SpecError for anything else."""
+    text = str(value)
+    if not re.fullmatch(r"[1-9][0-9]{0,5}", text):
+        raise SpecError([Fault(name, "must be a whole number from 1 to 999999", text[:40])])
+    return int(text)
 
 
 def _result(path: Path) -> Any:

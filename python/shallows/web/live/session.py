@@ -20,6 +20,9 @@ from shallows.web.limits import Limits
 IDLE_S = 900.0
 """A process whose page has asked for nothing for so long ends; the page's next wish starts another."""
 
+MOST_MADE = 64
+"""Laboratories whose pages have not connected yet; the oldest is forgotten. None of them has a process."""
+
 CHECK_S = 20.0
 """A check that takes longer ends the process: its text asks for too much."""
 
@@ -210,15 +213,31 @@ class Sessions:
     def __init__(self, limits: Limits, allow_python: bool):
         self.limits, self._allow = limits, allow_python
         self._open: dict[str, Session] = {}
+        self._made: dict[str, Session] = {}
+
+    @property
+    def full(self) -> bool:
+        """Whether as many pages are connected as there may be: a further one takes nobody's place."""
+        return len(self._open) >= self.limits.sessions
 
     def new(self) -> Session:
-        """A laboratory; the one that was used longest ago ends if there are too many."""
-        while len(self._open) >= self.limits.sessions:
-            oldest = min(self._open.values(), key=lambda each: each.used_at)
-            self.end(oldest)
+        """A laboratory for a page that is being made. It takes a place when its page connects."""
+        while len(self._made) >= MOST_MADE:
+            self.end(next(iter(self._made.values())))
         session = Session(self.limits, self._allow)
-        self._open[session.key] = session
+        self._made[session.key] = session
         return session
+
+    def connect(self, session: Session) -> bool:
+        """Its page has connected. Whether there was a place for it; if not, it has ended."""
+        if session.key in self._open:
+            return True
+        if self.full:
+            self.end(session)
+            return False
+        self._made.pop(session.key, None)
+        self._open[session.key] = session
+        return True
 
     def get(self, key: str) -> Session | None:
         """The laboratory of a key."""
@@ -227,6 +246,7 @@ class Sessions:
     def end(self, session: Session) -> None:
         """Closes a laboratory."""
         self._open.pop(session.key, None)
+        self._made.pop(session.key, None)
         session.close()
 
     def rest(self) -> None:
@@ -237,5 +257,5 @@ class Sessions:
 
     def close(self) -> None:
         """Ends all."""
-        for session in list(self._open.values()):
+        for session in [*self._open.values(), *self._made.values()]:
             self.end(session)

@@ -18,10 +18,14 @@ from shallows.terminal import readable
 from shallows.web.pages import address
 from shallows.web.pages.elements import ReportFigure
 from shallows.web.pages.frame import Commands, frame, heading, page, rows_table
-from shallows.web.pages.runs import differences, listed, run_of
+from shallows.web.pages.index import Row
+from shallows.web.pages.runs import differences, run_of
 from shallows.web.pages.state import State
 
 MOST_ROWS = 500
+
+PART = 60
+"""Runs on one page of the list."""
 
 __all__ = ["register"]
 
@@ -30,7 +34,7 @@ def register(state: State) -> None:
     """Makes the pages of results known to the server."""
 
     @page("/results")
-    async def results(q: str = "") -> None:
+    async def results(q: str = "", part: int = 1) -> None:
         with frame("Results", "Results"):
             heading("Results", 1)
             ui.label(
@@ -43,7 +47,10 @@ def register(state: State) -> None:
                 .style("width: min(100%, 560px)")
             )
             box.on("keydown.enter", lambda: ui.navigate.to(f"/results?q={quote(box.value or '')}"))
-            runs = await asyncio.to_thread(listed, state.store, q)
+            found = await asyncio.to_thread(state.index.rows, q)
+            parts = max(1, -(-len(found) // PART))
+            part = min(max(part, 1), parts)
+            runs = found[(part - 1) * PART : part * PART]
             if not q:
                 _reports()
             if not runs:
@@ -51,6 +58,7 @@ def register(state: State) -> None:
                 return
             heading("Runs", 2)
             table = _listing(runs)
+            _parts(q, part, parts, len(found))
             with ui.row():
                 two = ui.button("Compare the two chosen").props("no-caps flat dense")
                 two.on_click(lambda: _compare_chosen(table))
@@ -62,7 +70,7 @@ def register(state: State) -> None:
         run = run_of(state.store, name)
         with frame("Run", "Results"):
             if run is None:
-                heading("There is no such run in the store", 1)
+                heading("There is no such run in the store, or it is damaged", 1)
                 return
             await _run_page(state, run)
 
@@ -92,32 +100,24 @@ def _reports() -> None:
                 ui.label(f"{kind}, reports/{name}").classes("sh-soft")
 
 
+def _parts(q: str, part: int, parts: int, count: int) -> None:
+    """Links to the newer and the older runs, where they are not all on this page."""
+    if parts == 1:
+        return
+    with ui.row().props('role="navigation" aria-label="Parts of the list"'):
+        for text, to in (("Newer", part - 1), ("Older", part + 1)):
+            if 1 <= to <= parts:
+                ui.link(text, f"/results?q={quote(q)}&part={to}")
+        ui.label(f"Part {part} of {parts}, {count} runs").classes("sh-soft")
+
+
 def _title(run: StoredRun) -> str:
     return str(run.experiment.get("title") or "(no title)")
 
 
-def _kinds(run: StoredRun, section: str) -> str:
-    if section == "cc":
-        loads = run.experiment.get("traffic", {}).values()
-        return ", ".join(sorted({str(load["transport"]["cc"]["kind"]) for load in loads}))
-    return str(run.experiment.get(section, {}).get("kind", ""))
-
-
-def _listing(runs: Sequence[StoredRun]) -> ui.table:
-    rows = [
-        {
-            "hash": run.hash,
-            "title": _title(run),
-            "cc": _kinds(run, "cc"),
-            "queue": _kinds(run, "queue"),
-            "topology": _kinds(run, "topology"),
-            "seed": run.seed,
-            "backend": run.manifest.get("backend", ""),
-            "finished": str(run.manifest.get("finished_at", ""))[:19],
-        }
-        for run in runs
-    ]
+def _listing(runs: Sequence[Row]) -> ui.table:
     names = ["title", "cc", "queue", "topology", "seed", "backend", "finished", "hash"]
+    rows = [{name: getattr(run, name) for name in names} for run in runs]
     columns = [{"name": n, "label": n, "field": n, "sortable": True, "align": "left"} for n in names]
     table = ui.table(rows=rows, columns=columns, row_key="hash", selection="multiple", pagination=15)
     table.classes("sh-table").props("dense flat")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shallows.document.settings import flat
+from shallows.errors import StoreError
+from shallows.web.pages.index import Index, is_sound
 
 if TYPE_CHECKING:
     from shallows.results.store import Store, StoredRun
@@ -18,27 +21,20 @@ __all__ = ["differences", "listed", "run_of", "varied"]
 
 
 def run_of(store: Store, name: str) -> StoredRun | None:
-    """The stored run of a name; None for any other text."""
-    return store.find(name) if NAME.match(name) else None
+    """The stored run of a name; None for any other text, a damaged run, and one of an odd form."""
+    try:
+        run = store.find(name) if NAME.match(name) else None
+    except (StoreError, KeyError, TypeError, AttributeError, ValueError):
+        return None
+    return run if run is not None and is_sound(run.manifest) else None
 
 
-def listed(store: Store, search: str = "") -> list[StoredRun]:
-    """Stored runs, the newest first, that fit every word of a search: `queue.mark_at=20pkt`, `dctcp`, a hash.
-
-    At most `MOST_LISTED`.
-    """
-    words = search.lower().split()
-    found = []
-    for run in store.runs():
-        if words:
-            text = " ".join(
-                [run.hash, *(f"{path}={value}" for path, value in flat(run.experiment).items())]
-            ).lower()
-            if not all(word in text for word in words):
-                continue
-        found.append(run)
-    found.sort(key=lambda run: str(run.manifest.get("finished_at", "")), reverse=True)
-    return found[:MOST_LISTED]
+def listed(source: Index | Store, search: str = "", most: int = MOST_LISTED) -> list[StoredRun]:
+    """Stored runs, the newest first, that fit every word of a search: `queue.mark_at=20pkt`, a hash."""
+    index = source if isinstance(source, Index) else Index(source)
+    names = (row.hash for row in index.rows(search) if not row.damaged)
+    found = (index.store.listed(name) for name in itertools.islice(names, most))
+    return [run for run in found if run is not None]
 
 
 def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:

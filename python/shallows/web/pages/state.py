@@ -14,6 +14,7 @@ from shallows.web.jobs.queue import Jobs
 from shallows.web.jobs.renderer import Renderer
 from shallows.web.limits import Limits
 from shallows.web.live.session import Sessions
+from shallows.web.pages.index import Index
 
 MOST_METRICS = 5000
 """Runs whose metrics the server keeps in mind."""
@@ -40,6 +41,7 @@ class State:
         self.options = options
         self.sessions = Sessions(options.limits, options.allow_python)
         self.store = Store(options.store)
+        self.index = Index(self.store)
         self.jobs = Jobs(options.limits, self.store, options.allow_python)
         self.renderer = Renderer(options.limits)
         self._metrics: dict[str, Mapping[str, Any]] = {}

@@ -90,7 +90,7 @@ def _chosen(state: State, q: str, job: str, figure: str, form: str) -> tuple[lis
         stored = runs_behind(state, known, form == "quick")[0] if known is not None else []
         return stored[:MOST_RUNS], f"behind {figure}", f"figure={quote(figure)}&form={quote(form)}"
     return (
-        listed(state.store, q)[:MOST_RUNS],
+        listed(state.index, q, MOST_RUNS),
         f"that fit the search {q!r}" if q else "of the store",
         f"q={quote(q)}",
     )

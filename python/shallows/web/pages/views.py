@@ -27,7 +27,19 @@ def register(state: State) -> None:
         from shallows.web.pages.gallery import entry, first
         from shallows.web.pages.lab import Laboratory
 
+        if state.sessions.full:
+            with frame("Laboratory", "Laboratory"):
+                heading("All places are taken", 1)
+                most = state.options.limits.sessions
+                ui.label(
+                    f"This server shows {most} laboratories at once. Close one of them, or start the server "
+                    f"with --max-sessions {2 * most}."
+                )
+            return
         session = state.sessions.new()
+        ui.context.client.on_connect(
+            lambda: None if state.sessions.connect(session) else ui.navigate.reload()
+        )
         ui.context.client.on_delete(lambda: state.sessions.end(session))
         given = address.unpack(x) if x else None
         if given and isinstance(given.get("text"), str):

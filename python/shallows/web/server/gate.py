@@ -7,12 +7,15 @@ rebinding, cross-site requests).
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import ipaddress
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from http.cookies import SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
+
+from shallows.web.limits import Limits
 
 COOKIE = "shallows-token"
 MOST_BODY = 2_000_000
@@ -55,6 +58,12 @@ HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
 
+FRAMES = ("iframe", "frame", "fencedframe", "embed", "object")
+"""Places inside another page, by `Sec-Fetch-Dest`. They are refused before a page is made for them."""
+
+UNREAD_S = 60.0
+"""A part of a page that nobody takes for so long ends its connection."""
+
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -76,8 +85,9 @@ def is_loopback(host: str) -> bool:
 class Gate:
     """ASGI middleware that refuses what does not come from the page's own address."""
 
-    def __init__(self, app: App, hosts: Iterable[str], token: str | None):
-        self._app, self._token = app, token
+    def __init__(self, app: App, hosts: Iterable[str], token: str | None, pages: int = Limits.pages):
+        self._app, self._token, self._pages = app, token, pages
+        self._making = 0
         self._hosts = {host.lower() for host in hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -95,7 +105,32 @@ class Gate:
             (name, value) for name, value in scope["headers"] if not name.lower().startswith(b"x-forwarded")
         ]
         policy = REPORT_POLICY if scope["path"].startswith("/reports/") else POLICY
-        return await self._app({**scope, "headers": kept}, _bounded(receive), _with_headers(send, policy))
+        inner = {**scope, "headers": kept}
+        if not _is_page(scope):
+            return await self._app(inner, _bounded(receive), _with_headers(send, policy))
+        if self._making >= self._pages:
+            return await _refuse(scope, receive, send, 503, f"{self._pages} pages are being made: try again.")
+        return await self._make(inner, receive, _with_headers(send, policy))
+
+    async def _make(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Counts a page until it begins to be sent, since a reader may never take it."""
+        self._making += 1
+        counted = True
+
+        def done() -> None:
+            nonlocal counted
+            self._making -= counted
+            counted = False
+
+        async def sends(message: MutableMapping[str, Any]) -> None:
+            done()
+            await asyncio.wait_for(send(message), UNREAD_S)
+
+        try:
+            await asyncio.sleep(0)  # requests that came together are counted before the first is answered
+            await self._app(scope, _bounded(receive), sends)
+        finally:
+            done()
 
     def _refusal(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str] | None:
         host = headers.get(b"host", "").lower()
@@ -106,6 +141,8 @@ class Gate:
             return 403, "Requests of other sites are refused."
         if headers.get(b"sec-fetch-site") == "cross-site" and headers.get(b"sec-fetch-mode") != "navigate":
             return 403, "Requests of other sites are refused."
+        if headers.get(b"sec-fetch-dest") in FRAMES:
+            return 403, "These pages are not shown in frames."
         length = headers.get(b"content-length", "0")
         if not length.isdigit() or int(length) > MOST_BODY:
             return 413, f"At most {MOST_BODY} bytes are accepted."
@@ -139,6 +176,12 @@ class Gate:
         headers = [(b"location", to.encode()), (b"set-cookie", cookie.encode())]
         await send({"type": "http.response.start", "status": 303, "headers": [*headers, *HEADERS]})
         await send({"type": "http.response.body", "body": b""})
+
+
+def _is_page(scope: Scope) -> bool:
+    """Whether a request is for a page, which is made for it; all else is a file or a part of a page."""
+    first = scope["path"].split("/")[1] if scope["path"].startswith("/") else ""
+    return scope["type"] == "http" and first not in ("_nicegui", "_nicegui_ws", "live", "stored", "reports")
 
 
 def _without_port(host: str) -> str:

@@ -17,6 +17,9 @@ from typing import Any
 from shallows.errors import Fault, SpecError
 from shallows.web.pages.state import Options, State
 
+END_S = 0.5
+"""Requests that are under way after Ctrl-C get so much time."""
+
 __all__ = ["serve"]
 
 
@@ -45,7 +48,7 @@ def build(options: Options, token: str | None) -> tuple[Any, State]:
     pages.on_shutdown(state.close)
     pages.timer(60.0, state.sessions.rest)
     hosts = ["127.0.0.1", "localhost", "[::1]"] if is_loopback(options.host) else []
-    return Gate(app, hosts, token), state
+    return Gate(app, hosts, token, options.limits.pages), state
 
 
 class _Threads(ThreadPoolExecutor):
@@ -63,25 +66,25 @@ def serve(options: Options) -> None:
     """Serves until Ctrl-C. Raises SpecError if the address cannot be listened on."""
     from shallows.web.server.gate import is_loopback
 
-    # The command line leaves Ctrl-C to the system, which would end this process before its own end is over.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     listening = _listen(options)
     token = None if is_loopback(options.host) else secrets.token_urlsafe(24)
     port = listening.getsockname()[1]
     name = "localhost" if is_loopback(options.host) else _shown(options.host)
     url = f"http://{name}:{port}/" + (f"?token={token}" if token else "")
-    state = None
+    app, state = build(options, token)
+    import uvicorn  # noqa: F401 - before the next line, since libraries that are loading may swallow an exception
+
+    # The command line leaves Ctrl-C to the system, which would end this process before its own end is over.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt):
-        app, state = build(options, token)
         _run(app, options, listening, url)
     _leave(state)
 
 
-def _leave(state: State | None) -> None:
+def _leave(state: State) -> None:
     """Ends jobs, runs and this process at once: Python would wait for every thread that still reads."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if state is not None:
-        state.close()
+    state.close()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
@@ -99,7 +102,7 @@ def _run(app: Any, options: Options, listening: socket.socket, url: str) -> None
     if options.open_browser and sys.stdout.isatty():
         _open(url)
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, timeout_graceful_shutdown=2, ws_max_size=2_000_000
+        app, log_level="warning", access_log=False, timeout_graceful_shutdown=END_S, ws_max_size=2_000_000
     )
     server = uvicorn.Server(config)
     # The end of requests that an open page leaves waiting is no error of anybody's.

@@ -16,18 +16,18 @@ use crate::net::pfc::Pausing;
 use crate::net::pfc::ingress::Ingress;
 use crate::net::port::chain::SLOT_BYTES;
 use crate::net::port::{Controlled, Port};
-use crate::params::{Code, Faults};
+use crate::params::{Code, Faults, ParamType};
 use crate::probe::queue::QueueRecord;
 use crate::probe::settings::TraceWhen;
-use crate::probe::traces::{Arrivals, FlowTraceRow, PortRow, QueueRow};
+use crate::probe::traces::{Arrivals, FlowTraceRow, PacketRow, PortRow, QueueRow};
 use crate::queue::Queue;
 use crate::routing::choice::{Ecmp, permutation};
 use crate::routing::fastest::Fastest;
-use crate::routing::graph::{Link, Node, Role};
+use crate::routing::graph::{Link, Node, NodeId, Role};
 use crate::transport::Config;
-use crate::workload::Expected;
+use crate::workload::{Expected, Sends};
 use serde_json::{Value, json};
-use shallows_units::{Bytes, Rate, Span};
+use shallows_units::{Bytes, Size, Span};
 use std::collections::BTreeSet;
 
 /// A part of a run's memory.
@@ -56,8 +56,8 @@ const USUAL_RECORD: u64 = 1200;
 const RECORD_A_PACKET: u64 = 16;
 /// Most packets of a connection that usually wait or travel.
 const USUAL_WINDOW: u64 = 1024;
-/// So often a window doubles at most: 10 packets are then more than [`USUAL_WINDOW`].
-const MOST_DOUBLINGS: u64 = 10;
+/// So often a window doubles at most: 10 packets are then ten million.
+const MOST_DOUBLINGS: u64 = 20;
 /// A cell's slots double in number, so it has between as many as packets and twice as many.
 const SLOTS: [u64; 2] = [3, 2];
 /// A name on the heap with its share of a map.
@@ -78,12 +78,13 @@ impl Estimate {
             checked.loads.iter().map(|load| load.expects(experiment.run.duration)).collect();
         let sum = |get: fn(&Expected) -> u64| loads.iter().map(get).fold(0, u64::saturating_add);
         let (at_once, in_all, messages) = (sum(|l| l.at_once), sum(|l| l.in_all), sum(|l| l.messages));
+        let flood = Flood::new(experiment, checked, &loads);
         let mut parts = vec![
             network(checked),
             fastest_ways(experiment, checked),
             flowlets(experiment, at_once, in_all),
             ports(experiment, checked),
-            packets(experiment, checked, &loads),
+            packets(experiment, checked, &flood),
             Part {
                 what: "connections that stand at once",
                 count: at_once,
@@ -100,7 +101,7 @@ impl Estimate {
                 ),
                 cure: "a shorter duration, or less traffic",
             },
-            traces(experiment, checked, at_once),
+            traces(experiment, checked, at_once, flood.passages(checked)),
         ];
         parts.sort_by_key(|part| std::cmp::Reverse(part.bytes));
         Estimate { parts }
@@ -228,6 +229,8 @@ fn window_after(load: &LoadSpec, duration: Span, checked: &Checked<'_>) -> u64 {
     let round_trip = usual_round_trip(checked);
     let doublings =
         if round_trip == Span::ZERO { MOST_DOUBLINGS } else { duration.as_ps() / round_trip.as_ps() };
+    // The first round trip opens the connection.
+    let doublings = if load.transport.roce().is_some() { doublings } else { doublings.saturating_sub(1) };
     let initial = settings.bytes(settings.initial_window).div_ceil(settings.mss.as_u64().max(1));
     initial.max(1).saturating_mul(1 << doublings.min(MOST_DOUBLINGS))
 }
@@ -246,34 +249,268 @@ fn usual_round_trip(checked: &Checked<'_>) -> Span {
 }
 
 /// Packets that wait or travel.
-fn packets(experiment: &Experiment, checked: &Checked<'_>, loads: &[Expected]) -> Part {
-    let fastest = checked.best.iter().map(|(rate, _)| *rate).max().unwrap_or(Rate::bps(1));
-    let sendable = fastest.as_bps() as f64 / 8.0 * experiment.run.duration.as_secs_f64();
-    let count = loads.iter().zip(&experiment.loads).map(|(expected, load)| {
-        let mss = load.transport.settings.mss.max(Bytes(1)).as_u64();
-        let bytes = expected.bytes.unwrap_or(u64::MAX).min(sendable as u64);
-        let window = window_after(load, experiment.run.duration, checked).min(USUAL_WINDOW);
-        expected.at_once.saturating_mul((bytes / mss + 2).min(window))
-    });
-    let count = count.fold(0, u64::saturating_add);
+fn packets(experiment: &Experiment, checked: &Checked<'_>, flood: &Flood) -> Part {
+    let count = flood.at_rates().saturating_add(flood.by_windows(experiment, checked));
     let bytes = count.saturating_mul(SLOTS[0] * SLOT_BYTES as u64) / SLOTS[1];
     Part { what: "packets under way", count, bytes, cure: "fewer flows, or smaller ones" }
 }
 
-fn traces(experiment: &Experiment, checked: &Checked<'_>, connections: u64) -> Part {
+/// One load as a fluid.
+struct Stream {
+    expected: Expected,
+    /// Bytes of payload of its packets.
+    payload: f64,
+    /// Bits of a packet on the wire.
+    packet: f64,
+    /// Bits that it sends at most in the run.
+    total: f64,
+    /// Bits a second of all its connections, if it sends at a rate: what the control or the load decides, at most what the
+    /// links of its hosts carry.
+    rate: Option<f64>,
+    /// Packets that wait in the senders' own ports, since their links carry less.
+    at_hosts: f64,
+    /// It slows down where packets are marked or lost.
+    reacts: bool,
+    /// Each packet is acknowledged.
+    acknowledged: bool,
+    /// Acknowledgements come back, for each packet or for several.
+    answered: bool,
+}
+
+/// The loads as fluids over a network of hosts' links: what enters and cannot leave waits.
+struct Flood {
+    streams: Vec<Stream>,
+    /// Seconds of the run, of a packet's way to the first switch, and of its whole way.
+    duration: f64,
+    first: f64,
+    way: f64,
+    /// Bits a second that the links to the receivers carry.
+    drain: f64,
+    /// Bits a second that the links of the senders carry.
+    sources: f64,
+    /// Packets that the ports before the receivers hold; none without a limit.
+    room: Option<f64>,
+    /// A full port marks or drops, so that a control learns of it.
+    signals: bool,
+}
+
+/// So many round trips pass until a control that reacts has emptied what its start filled.
+const REACTION: f64 = 10.0;
+
+impl Flood {
+    fn new(experiment: &Experiment, checked: &Checked<'_>, loads: &[Expected]) -> Self {
+        let graph = &checked.graph;
+        let duration = experiment.run.duration.as_secs_f64();
+        let (mut out, mut into) = (vec![0.0f64; graph.nodes.len()], vec![0.0f64; graph.nodes.len()]);
+        let mut rooms = vec![Some(0.0); graph.nodes.len()];
+        for ((link, (rate, _)), chosen) in graph.links.iter().zip(&checked.best).zip(&checked.chosen) {
+            out[link.from.index()] += rate.as_bps() as f64;
+            into[link.to.index()] += rate.as_bps() as f64;
+            let limit = priorities::queues(experiment, chosen).map(limit_of).fold(Some(0.0), plus);
+            rooms[link.to.index()] = plus(rooms[link.to.index()], limit);
+        }
+        let of =
+            |hosts: &BTreeSet<NodeId>, by: &[f64]| hosts.iter().map(|host| by[host.index()]).sum::<f64>();
+        let (mut from, mut to) = (BTreeSet::<NodeId>::new(), BTreeSet::<NodeId>::new());
+        let streams =
+            loads.iter().zip(&experiment.loads).zip(&checked.loads).map(|((expected, load), source)| {
+                let mut sends = source.sends();
+                if sends.from.is_empty() {
+                    let hosts: Vec<NodeId> = graph.ids(Role::Host).collect();
+                    sends = Sends { from: hosts.clone(), to: hosts, ..sends };
+                }
+                from.extend(&sends.from);
+                to.extend(&sends.to);
+                let links = of(&sends.from.iter().copied().collect(), &out);
+                Stream::new(*expected, sends, load, links, duration, limit_of(&experiment.nic).is_none())
+            });
+        let streams: Vec<Stream> = streams.collect();
+        let way = usual_round_trip(checked).as_secs_f64() / 2.0;
+        let room = to.iter().map(|host| rooms[host.index()]).fold(Some(0.0), plus);
+        let buffers =
+            checked.buffers.iter().map(|(settings, _)| settings.buffer.map(|bytes| bytes.as_u64() as f64));
+        let buffers = buffers.fold(Some(0.0), plus).filter(|_| !checked.buffers.is_empty());
+        let packet = streams.iter().map(|stream| stream.packet / 8.0).fold(f64::INFINITY, f64::min);
+        let buffers = buffers.map(|bytes| bytes / packet);
+        let kinds = checked.chosen.iter().filter(|chosen| chosen.control.is_some());
+        let signals = room.is_some() || kinds.into_iter().any(|chosen| chosen.queue.kind() != "drop-tail");
+        Flood {
+            duration,
+            first: usual_first(checked).as_secs_f64().min(way),
+            way,
+            drain: of(&to, &into),
+            sources: of(&from, &out),
+            room: match (room, buffers) {
+                (Some(room), Some(buffer)) => Some(room.min(buffer)),
+                (room, buffer) => room.or(buffer),
+            },
+            signals,
+            streams,
+        }
+    }
+
+    /// Packets and acknowledgements times the ports that each passes.
+    fn passages(&self, checked: &Checked<'_>) -> f64 {
+        let carries = self.sources.min(self.drain) * self.duration;
+        let sent = |stream: &Stream| {
+            stream.total.min(carries).min(stream.rate.unwrap_or(f64::INFINITY) * self.duration)
+        };
+        let most = |stream: &Stream| sent(stream) / stream.packet * if stream.answered { 2.0 } else { 1.0 };
+        let packets: f64 = self.streams.iter().map(most).sum();
+        packets * hops(checked)
+    }
+
+    /// Packets of the loads that send at a rate: rate x delay on the wires, overload x time in the queues.
+    fn at_rates(&self) -> u64 {
+        let at_rates = || self.streams.iter().filter_map(|stream| Some((stream, stream.rate?)));
+        let offered: f64 = at_rates().map(|(_, rate)| rate).sum::<f64>();
+        if offered == 0.0 {
+            return 0;
+        }
+        let entering = offered.min(self.sources);
+        let passing = entering.min(self.drain);
+        let (mut count, mut waiting) = (0.0, 0.0);
+        for (stream, rate) in at_rates() {
+            let share = rate / offered;
+            let sent = stream.total.min(share * entering * self.duration);
+            let (enters, passes) = (share * entering, share * passing);
+            let overloaded = if stream.reacts && self.signals {
+                (REACTION * 2.0 * self.way).min(self.duration)
+            } else {
+                (self.duration - self.first).max(0.0)
+            };
+            let on_wires = enters * self.first.min(self.duration)
+                + passes * (self.way - self.first).min((self.duration - self.first).max(0.0));
+            let back = if stream.acknowledged {
+                passes * self.way.min((self.duration - self.way).max(0.0))
+            } else {
+                0.0
+            };
+            waiting += ((enters - passes) * overloaded).min(sent) / stream.packet;
+            count += (on_wires + back).min(2.0 * sent) / stream.packet + stream.at_hosts;
+        }
+        let waiting = self.room.map_or(waiting, |room| waiting.min(room));
+        (count + waiting) as u64 + 1
+    }
+
+    /// Packets of the loads whose controls have windows.
+    fn by_windows(&self, experiment: &Experiment, checked: &Checked<'_>) -> u64 {
+        let by_windows =
+            || self.streams.iter().zip(&experiment.loads).filter(|(stream, _)| stream.rate.is_none());
+        let (mut count, mut begun, mut passed, mut travel) = (0.0, 0.0, 0.0, 0.0f64);
+        for (stream, load) in by_windows() {
+            let settings = &load.transport.settings;
+            let flows = stream.expected.at_once as f64;
+            let initial = settings.bytes(settings.initial_window) as f64 / stream.payload;
+            let mss = settings.mss.max(Bytes(1)).as_u64();
+            let sendable = (self.sources * self.duration / 8.0) as u64;
+            let bytes = stream.expected.bytes.unwrap_or(u64::MAX).min(sendable);
+            let grown = window_after(load, experiment.run.duration, checked);
+            let pipe = 2.0 * self.sources.min(self.drain) * 2.0 * self.way / stream.packet;
+            let usual = match self.room {
+                Some(_) => USUAL_WINDOW.max((pipe / flows.max(1.0)) as u64),
+                None => USUAL_WINDOW
+                    .max(((pipe + self.drain * self.duration / stream.packet) / flows.max(1.0)) as u64),
+            };
+            let asked = settings.receive_window.map_or(u64::MAX, |window| settings.bytes(window) / mss + 1);
+            count += flows * (bytes / mss + 2).min(grown.min(usual)).min(asked) as f64;
+            begun += flows * initial.max(1.0);
+            passed += self.sources.min(self.drain) * self.duration / stream.packet;
+            travel = travel.max(pipe);
+        }
+        // A window grows by acknowledged packets, and packets that find no room are dropped.
+        let most = match self.room {
+            Some(room) => 2.0 * begun + travel + room,
+            None => 2.0 * begun + travel + passed,
+        };
+        count.min(most.max(begun)) as u64
+    }
+}
+
+impl Stream {
+    fn new(
+        expected: Expected,
+        sends: Sends,
+        load: &LoadSpec,
+        links: f64,
+        duration: f64,
+        endless: bool,
+    ) -> Self {
+        let config = Config::new(&load.transport);
+        let bytes = expected.bytes.map(|bytes| bytes as f64 * expected.in_all as f64);
+        let message = bytes.filter(|_| expected.messages > 0).map(|bytes| bytes / expected.messages as f64);
+        let full = (config.rules.mss as f64).max(1.0);
+        let payload =
+            sends.packet.map_or(message.unwrap_or(full).clamp(1.0, full), |bytes| bytes.max(1) as f64);
+        let packet = 8.0 * (payload + f64::from(config.header));
+        let wire = packet / (8.0 * payload);
+        let cc = &load.transport.cc;
+        let flows = expected.at_once as f64;
+        let given = sends.rate.map(|rate| rate.as_bps() as f64 * wire);
+        let kept = given.or(cc.steady_rate().map(|rate| rate.as_bps() as f64)).map(|rate| rate * flows);
+        let rate = kept.or(cc.begins_at_line_rate().then_some(links));
+        // Datagrams and packets at a kept rate wait in the host's port if its link carries less.
+        let over = kept.map_or(0.0, |kept| (kept - links).max(0.0) * duration / packet);
+        Stream {
+            payload,
+            packet,
+            total: bytes.map_or(f64::INFINITY, |bytes| bytes * 8.0 * wire),
+            rate: rate.map(|rate| rate.min(links)),
+            at_hosts: if endless { over } else { 0.0 },
+            reacts: kept.is_none() && cc.reacts(),
+            answered: given.is_none(),
+            acknowledged: given.is_none() && load.transport.roce().is_none(),
+            expected,
+        }
+    }
+}
+
+/// Packets that a discipline holds; none if nothing limits it.
+fn limit_of(queue: &Queue) -> Option<f64> {
+    let shown = queue.show();
+    let text = ["limit", "limit_each"].iter().find_map(|key| shown.get(*key)?.as_str())?;
+    match Size::read(&Value::from(text), "", &mut Faults::default())? {
+        Size::Packets(packets) => Some(packets as f64),
+        Size::Bytes(bytes) => Some(bytes.as_u64() as f64 / FULL_PACKET),
+    }
+}
+
+/// Bytes of a full packet on Ethernet.
+const FULL_PACKET: f64 = 1500.0;
+
+fn plus(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    Some(a? + b?)
+}
+
+/// Delay of a host's link.
+fn usual_first(checked: &Checked<'_>) -> Span {
+    let links = checked.graph.links.iter().zip(&checked.best);
+    let of_hosts = links.filter(|(link, _)| checked.graph.role(link.from) == Role::Host);
+    of_hosts.map(|(_, (_, delay))| *delay).max().unwrap_or_default()
+}
+
+fn traces(experiment: &Experiment, checked: &Checked<'_>, connections: u64, passages: f64) -> Part {
     let probes = &experiment.probes;
-    let ticks = |when: TraceWhen, by_change: u64| match when {
-        TraceWhen::Off => 0,
-        TraceWhen::Change => by_change,
-        TraceWhen::Every(span) => experiment.run.duration.as_ps() / span.as_ps(),
-    };
-    // How often a value changes is unknown; a thousand times is a start.
+    let links = (checked.graph.links.len() as f64).max(1.0);
     let (ports, classes) = (checked.traced.len() as u64, checked.classes.len() as u64);
-    let rows = |when, count: u64| ticks(when, 1000).saturating_mul(count).min(probes.trace_rows);
+    // A packet changes a queue when it comes and when it goes, and its acknowledgement changes a window once on its way.
+    let at_traced = passages * ports as f64 / links;
+    let changes = (2.0 * at_traced) as u64;
+    let acknowledged = (passages / (2.0 * hops(checked))) as u64;
+    let rows = |when, count: u64, by_change: u64| {
+        let rows = match when {
+            TraceWhen::Off => 0,
+            TraceWhen::Change => count.saturating_add(by_change),
+            TraceWhen::Every(span) => (experiment.run.duration.as_ps() / span.as_ps()).saturating_mul(count),
+        };
+        rows.min(probes.trace_rows)
+    };
+    let tapped = ((passages * checked.tapped.len() as f64 / links) as u64).min(probes.trace_rows);
     let counts = [
-        (rows(probes.queue_trace, ports), size_of::<QueueRow>()),
-        (rows(probes.port_trace, ports.saturating_mul(classes)), size_of::<PortRow>()),
-        (rows(probes.flow_trace, connections), size_of::<FlowTraceRow>()),
+        (rows(probes.queue_trace, ports, changes), size_of::<QueueRow>()),
+        (rows(probes.port_trace, ports.saturating_mul(classes), changes), size_of::<PortRow>()),
+        (rows(probes.flow_trace, connections, acknowledged), size_of::<FlowTraceRow>()),
+        (tapped, size_of::<PacketRow>()),
     ];
     Part {
         what: "rows of traces",
@@ -281,4 +518,14 @@ fn traces(experiment: &Experiment, checked: &Checked<'_>, connections: u64) -> P
         bytes: counts.iter().map(|(rows, size)| rows.saturating_mul(COPIES * *size as u64)).sum(),
         cure: "a longer interval, or fewer ports and classes",
     }
+}
+
+/// Ports on a usual path: those of a host and of a switch, and some more if switches are linked.
+fn hops(checked: &Checked<'_>) -> f64 {
+    let graph = &checked.graph;
+    let between = graph
+        .links
+        .iter()
+        .any(|link| [link.from, link.to].iter().all(|end| graph.role(*end) == Role::Switch));
+    if between { 4.0 } else { 2.0 }
 }

@@ -1,0 +1,110 @@
+"""Ctrl-C in a command: from the first moment to the last it ends the process within a second.
+
+While nothing would be lost, the system ends the process itself (`signal.SIG_DFL`). Work that has something to
+tidy up listens (`listening`): there Ctrl-C is KeyboardInterrupt.
+
+A library may put a handler of its own in place when it is imported. `import polars` (2.1) does so behind
+Python's back: `signal.getsignal` still reports the default, and the signal is swallowed. So imports are
+watched (`watch_imports`), and the handler of before is put back.
+"""
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["listening", "put_back", "watch_imports"]
+
+_SWALLOW = ("polars",)
+"""Packages whose import swallows a signal until the handler is back: it waits during each of their parts."""
+
+
+def put_back() -> None:
+    """Puts the handler that Python reports in place again, whatever a library has done to the system's."""
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)
+
+
+@contextmanager
+def listening() -> Iterator[None]:
+    """Makes Ctrl-C KeyboardInterrupt within, in the main thread of a command that leaves it to the system."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:  # afterwards nothing is lost, and libraries that are loaded may swallow an exception
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def watch_imports() -> None:
+    """Puts the handler back after the import of every package that is not Python's own, from now on."""
+    if not any(isinstance(finder, _Watch) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Watch())  # type: ignore[arg-type]
+
+
+class _Watch:
+    """A finder that finds what the others find, and watches how it is loaded."""
+
+    def find_spec(self, name, path=None, target=None):  # importlib's own types
+        """See `importlib.abc.MetaPathFinder`."""
+        package, dot, _ = name.partition(".")
+        if dot:
+            if package in _SWALLOW:
+                _take_waiting()
+            return None
+        if package == "shallows" or package in sys.stdlib_module_names:
+            return None
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(name, path, target)
+            if spec is not None:
+                break
+        else:
+            return None
+        run = getattr(spec.loader, "exec_module", None)
+        if run is not None:
+
+            def exec_module(module):
+                with _kept(waits=package in _SWALLOW):
+                    run(module)
+
+            spec.loader.exec_module = exec_module
+        return spec
+
+
+_waiting = False
+"""Whether Ctrl-C waits in the main thread until a package is loaded."""
+
+
+@contextmanager
+def _kept(waits: bool) -> Iterator[None]:
+    """Puts the handler back at the end. With `waits` Ctrl-C waits meanwhile."""
+    global _waiting
+    if threading.current_thread() is not threading.main_thread():
+        yield  # a thread cannot put it back: `terminal.progress` does
+        return
+    before = signal.getsignal(signal.SIGINT)
+    waits = waits and hasattr(signal, "pthread_sigmask")
+    if waits:
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        _waiting = signal.SIGINT not in mask
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
+        if waits:
+            _waiting = False
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _take_waiting() -> None:
+    """Between two parts of a package: one that waits is taken now, by the handler that belongs there."""
+    if _waiting and threading.current_thread() is threading.main_thread():
+        put_back()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
