@@ -5,7 +5,7 @@
     run.tables["queues"], run.metrics, run.figure("queue_time")
 
 To run: `run` (one experiment), `sweep` (its points and seeds), `compare` (schemes, seed by seed), `tune` (a
-`[tune]` section), `reproduce` (a paper). To describe: files, tables, or the classes of `shallows.experiment`;
+`[tune]` section), `reproduce` (a paper). `import_files` makes an experiment of others' files. To describe: files, tables, or the classes of `shallows.experiment`;
 `load` reads one. To write in Python: `CongestionControl`, `Workload`, `topology`, with `param`, `Window`,
 `Flow`, `Graph` and the types `Span`, `Rate`, `Bytes`; `shallows.testing` checks them. Results: `StoredRun`,
 kept in a `Store`; `Sweep`. Errors: `SpecError` (with each `Fault`), `RunError`, `PluginError`, `StoreError`,
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shallows.api import compare as compare
+    from shallows.api import import_files as import_files
     from shallows.api import reproduce as reproduce
     from shallows.api import run as run
     from shallows.api import sweep as sweep
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from shallows.authoring.base import topology as topology
     from shallows.document.load import load as load
     from shallows.errors import Fault as Fault
+    from shallows.errors import FileWarning as FileWarning
     from shallows.errors import PluginError as PluginError
     from shallows.errors import RunError as RunError
     from shallows.errors import ShallowsError as ShallowsError

@@ -1,6 +1,7 @@
 """The values that each format gives, refusals with file and line, and sentences about the rest."""
 
 import os
+import struct
 from decimal import Decimal
 from itertools import pairwise
 
@@ -558,3 +559,53 @@ def test_a_port_takes_a_trace_beside_its_file(tmp_path):
     with pytest.raises(SpecError) as caught:
         shallows.run(tmp_path / "x.toml", store=tmp_path / "runs")
     assert "line 3 of rates.csv" in str(caught.value)
+
+
+def test_flows_without_end_of_htsim_take_the_size_of_an_option(file):
+    path = file("Nodes 3\nConnections 2\n0->1 id 1 start 0 size 0\n1->2 id 2 start 0 size 700\n")
+    refused(path, "flows", "--option endless=BYTES")
+    refused(path, "flows", "above zero", {"endless": "0"})
+    content = read_with(reader_of(path, "flows"), [path], {"endless": "5000"})
+    assert [row["bytes"] for row in content.rows] == ["5000B", "700B"]
+    assert "1 flows have no end: each has 5,000 bytes" in content.ignored
+
+
+def segment(sequence):
+    """An IPv4 packet with 100 bytes of TCP from 10.0.0.1 to 10.0.0.2."""
+    tcp = struct.pack(">HHIIBBHHH", 1000, 80, sequence, 0, 5 << 4, 16, 1000, 0, 0)
+    ends = bytes([10, 0, 0, 1, 10, 0, 0, 2])
+    return struct.pack(">BBHHHBBH", 69, 0, 140, 0, 0, 64, 6, 0) + ends + tcp + bytes(100)
+
+
+def capture(tmp_path, link, frames):
+    out = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, link)
+    for number, frame in enumerate(frames):
+        out += struct.pack("<IIII", number, 0, len(frame), len(frame)) + frame
+    path = tmp_path / "link.pcap"
+    path.write_bytes(out)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("link", "before"),
+    [
+        (9, b"\x00\x21"),  # PPP as ns-3 writes it
+        (9, b"\xff\x03\x00\x21"),
+        (0, b"\x02\x00\x00\x00"),
+        (108, b"\x00\x00\x00\x02"),
+        (276, b"\x08\x00" + bytes(18)),
+    ],
+)
+def test_captures_of_several_link_types_hold_the_same_flow(tmp_path, link, before):
+    path = capture(tmp_path, link, [before + segment(1), before + segment(101)])
+    assert read(path, "flows").rows == [{"from": "10.0.0.1", "to": "10.0.0.2", "bytes": "200B", "start": "0s"}]
+
+
+def test_a_capture_without_flows_says_why(tmp_path):
+    path = capture(tmp_path, 105, [b"beacon", b"beacon"])
+    refused(path, "flows", "of 2 packets 2 are neither TCP nor UDP over IP (link type 105, IEEE 802.11)")
+
+
+def test_a_model_of_sndlib_is_named(file):
+    text = "?SNDlib native format; type: model; version: 1.0\n\nDEMAND_MODEL = DIRECTED\n"
+    refused(file(text), "topology", "is a model of SNDlib")

@@ -30,6 +30,9 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
             continue
         if not section:
             found = _SECTION.fullmatch(text) or _SECTION.match(text)
+            if found is None and re.match(r"\w+_MODEL\s*=", text):
+                rule = "is a model of SNDlib, which says how to plan and has no network: import the network's own file"
+                source.stop(number, rule, text[:60])
             if found is None:
                 source.refuse(number, 'must begin a section, such as "NODES ("', text[:60])
             elif not text.endswith(")"):
