@@ -609,3 +609,33 @@ def test_a_capture_without_flows_says_why(tmp_path):
 def test_a_model_of_sndlib_is_named(file):
     text = "?SNDlib native format; type: model; version: 1.0\n\nDEMAND_MODEL = DIRECTED\n"
     refused(file(text), "topology", "is a model of SNDlib")
+
+
+@pytest.mark.parametrize(
+    ("text", "gives", "row"),
+    [
+        (
+            "src,dst,size,start_time_us\na,b,700,5\n",
+            "flows",
+            {"from": "a", "to": "b", "bytes": "700B", "start": "5us"},
+        ),
+        (
+            "source,target,capacity,latency\na,s,10Gbps,1us\nb,s,10Gbps,1us\n",
+            "topology",
+            {"from": "a", "to": "s", "rate": "10Gbps", "delay": "1us"},
+        ),
+        ("time_ms,bandwidth_mbps\n0,8\n7,0\n9,4\n", "rates", {"at": "0ms", "rate": "8mbps"}),
+    ],
+)
+def test_columns_have_the_names_of_other_programs_too(file, text, gives, row):
+    first = read(file(text, "x.csv"), gives).rows[0]
+    assert {key: str(value).lower() for key, value in first.items()} == {k: v.lower() for k, v in row.items()}
+
+
+def test_a_plain_number_needs_the_unit_of_its_column(file):
+    refused(file("src,dst,size,start\na,b,700,5\n", "x.csv"), "flows", "name the column start_us")
+    refused(file("time_s,rate\n0,10\n", "x.csv"), "rates", "name the column rate_mbps")
+
+
+def test_sizes_with_blanks_between_and_a_header_are_read(file):
+    assert read(file("size cdf\n100 0.5\n900 1\n"), "sizes").rows == [[100, 50], [900, 100]]
