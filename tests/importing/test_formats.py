@@ -534,7 +534,7 @@ def test_mahimahis_times_are_opportunities(tmp_path):
 def test_rates_have_units_and_a_link_may_have_none(tmp_path):
     for text, rows in [
         ("at_s,rate_kbps\n0,500\n1.5,0\n2,1\n", [("0s", "500Kbps"), ("1.5s", "none"), ("2s", "1Kbps")]),
-        ("at,rate\n0s,10Gbps\n5ms,none\n7ms,2000\n", [("0s", "10Gbps"), ("5ms", "none"), ("7ms", "2000bps")]),
+        ("at,rate\n0s,10Gbps\n5ms,none\n7ms,2000bps\n", [("0s", "10Gbps"), ("5ms", "none"), ("7ms", "2000bps")]),
     ]:
         (tmp_path / "rates.csv").write_text(text)
         content = read(tmp_path / "rates.csv", "rates")
