@@ -105,8 +105,8 @@ def run(
     """Runs one experiment (a file, a table or an `Experiment`), or finds it in the store.
 
     `settings` (`path=value`) override it; `algorithms` are classes and topology functions written in Python
-    that it may name. The other options are those of `shallows.api`. A FileWarning names each thing that a file
-    of the experiment has and the experiment has not. Ctrl-C stops the run and stores nothing.
+    that it may name. The other options are those of `shallows.api`. A FileWarning names each thing that a
+    file of the experiment has and the experiment has not. Ctrl-C stops the run and stores nothing.
     Raises SpecError with all faults before anything runs, RunError, StoreError, and what an algorithm raises.
     """
     runner, progress = _runner(options)
@@ -217,7 +217,9 @@ def reproduce(
         return shown(what, total, progress)
 
     runner, progress = _runner(options)
-    return whole(target, runner, quick=quick, most_seeds=most_seeds, out=out, progress=display, formats=formats)
+    return whole(
+        target, runner, quick=quick, most_seeds=most_seeds, out=out, progress=display, formats=formats
+    )
 
 
 def import_files(

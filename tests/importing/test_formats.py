@@ -534,7 +534,10 @@ def test_mahimahis_times_are_opportunities(tmp_path):
 def test_rates_have_units_and_a_link_may_have_none(tmp_path):
     for text, rows in [
         ("at_s,rate_kbps\n0,500\n1.5,0\n2,1\n", [("0s", "500Kbps"), ("1.5s", "none"), ("2s", "1Kbps")]),
-        ("at,rate\n0s,10Gbps\n5ms,none\n7ms,2000bps\n", [("0s", "10Gbps"), ("5ms", "none"), ("7ms", "2000bps")]),
+        (
+            "at,rate\n0s,10Gbps\n5ms,none\n7ms,2000bps\n",
+            [("0s", "10Gbps"), ("5ms", "none"), ("7ms", "2000bps")],
+        ),
     ]:
         (tmp_path / "rates.csv").write_text(text)
         content = read(tmp_path / "rates.csv", "rates")
@@ -598,7 +601,9 @@ def capture(tmp_path, link, frames):
 )
 def test_captures_of_several_link_types_hold_the_same_flow(tmp_path, link, before):
     path = capture(tmp_path, link, [before + segment(1), before + segment(101)])
-    assert read(path, "flows").rows == [{"from": "10.0.0.1", "to": "10.0.0.2", "bytes": "200B", "start": "0s"}]
+    assert read(path, "flows").rows == [
+        {"from": "10.0.0.1", "to": "10.0.0.2", "bytes": "200B", "start": "0s"}
+    ]
 
 
 def test_a_capture_without_flows_says_why(tmp_path):
@@ -639,3 +644,15 @@ def test_a_plain_number_needs_the_unit_of_its_column(file):
 
 def test_sizes_with_blanks_between_and_a_header_are_read(file):
     assert read(file("size cdf\n100 0.5\n900 1\n"), "sizes").rows == [[100, 50], [900, 100]]
+
+
+def test_coordinates_of_sndlib_text_give_delays(file):
+    """Two places on a meridian, one degree apart: 111.19 km, and 5 us for each."""
+    text = (
+        "?SNDlib native format; type: network; version: 1.0\n# <node_id> [(<longitude>, <latitude>)]\n"
+        "NODES (\n  A ( 10.00 50.00 )\n  B ( 10.00 51.00 )\n)\n"
+        "LINKS (\n  L ( A B ) 0.00 0.00 0.00 0.00 ( )\n)\n"
+    )
+    rows = read(file(text), "topology").rows
+    between = next(row for row in rows if {row["from"], row["to"]} == {"A-sw", "B-sw"})
+    assert int(between["delay"].removesuffix("ns")) == pytest.approx(555_975, abs=20)

@@ -12,6 +12,7 @@ from shallows.document.places import program
 
 __all__ = ["import_files"]
 
+
 def import_files(
     files: Annotated[
         list[Path],

@@ -87,7 +87,8 @@ def times(
     """
     for column, (time, unit) in columns.items():
         if row.get(column) and not unit and is_number(row[column]) and float(row[column]):
-            rule = f'needs a unit: name the column {time}_us (or {time}_s, {time}_ms ...), or write "{row[column]}us"'
+            name = f"name the column {time}_us (or {time}_s, {time}_ms ...)"
+            rule = f'needs a unit: {name}, or write "{row[column]}us"'
             source.refuse(line, rule, row[column])
     return {
         time: f"{row[column]}{unit}" if is_number(row[column]) else row[column]

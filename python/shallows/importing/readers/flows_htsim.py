@@ -195,7 +195,7 @@ class _Matrix:
         if self.zero and not self.endless and not source.faults:
             source.refuse(
                 None,
-                f"{self.zero} flows have the size 0, a flow without end; give each a size, or all of them one by "
+                f"{self.zero} flows have the size 0, a flow without end; give each a size, or all by "
                 "--option endless=BYTES",
             )
         nodes = self.header.get("Nodes", (0, 0))[0]

@@ -78,7 +78,9 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
     if not content.rows:
         why = [f"{other} are neither TCP nor UDP over IP"] if other else []
         why += [f"{broken} are cut off or damaged"] if broken else []
-        told = f"holds no data of TCP or UDP between two hosts: of {packets} packets " + (" and ".join(why) or "none has data")
+        told = f"holds no data of TCP or UDP between two hosts: of {packets} packets " + (
+            " and ".join(why) or "none has data"
+        )
         source.stop(None, f"{told} (link type {link}{', ' + _LINKS[link] if link in _LINKS else ''})")
     content.understood = [
         f"{len(content.rows)} flows of {packets} packets between {len(content.hosts)} hosts"
@@ -116,7 +118,9 @@ def _payload(link: int, frame: bytes) -> tuple[Key, int, int | None] | None:
     elif link == dpkt.pcap.DLT_LINUX_SLL:
         packet = dpkt.sll.SLL(frame).data
     elif link == _PPP:
-        behind = frame[2:] if frame[:2] == b"\xff\x03" else frame  # RFC 1662: address and control may be there
+        behind = (
+            frame[2:] if frame[:2] == b"\xff\x03" else frame
+        )  # RFC 1662: address and control may be there
         packet = _ip(behind[2:]) if behind[:2] in (b"\x00\x21", b"\x00\x57") else None
     elif link in (_NULL, _LOOP):
         packet = _ip(frame[4:])

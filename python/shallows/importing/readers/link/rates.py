@@ -35,7 +35,11 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
             if len([*RATES.keys() & row.keys()]) != 1:
                 source.stop(line, f"must have one column of rates: {', '.join(RATES)}", [*row])
         column = next(name for name in RATES if name in row)
-        content.rows.append({"at": ""} | times(source, line, row, columns) | {"rate": _rate(source, line, row[column], RATES[column])})
+        content.rows.append(
+            {"at": ""}
+            | times(source, line, row, columns)
+            | {"rate": _rate(source, line, row[column], RATES[column])}
+        )
         lines.append(line)
     content.lines = lines
     content.understood = [f"{len(lines)} rates of one link"]
