@@ -5,11 +5,11 @@
     run.tables["queues"], run.metrics, run.figure("queue_time")
 
 To run: `run` (one experiment), `sweep` (its points and seeds), `compare` (schemes, seed by seed), `tune` (a
-`[tune]` section), `reproduce` (a paper). To describe: files, tables, or the classes of `shallows.experiment`;
-`load` reads one. To write in Python: `CongestionControl`, `Workload`, `topology`, with `param`, `Window`,
+`[tune]` section), `reproduce` (a paper). `import_files` makes an experiment of others' files.
+To describe: files, tables, or the classes of `shallows.experiment`; `load` reads one. To write in Python: `CongestionControl`, `Workload`, `topology`, with `param`, `Window`,
 `Flow`, `Graph` and the types `Span`, `Rate`, `Bytes`; `shallows.testing` checks them. Results: `StoredRun`,
 kept in a `Store`; `Sweep`. Errors: `SpecError` (with each `Fault`), `RunError`, `PluginError`, `StoreError`,
-all of them `ShallowsError`.
+all of them `ShallowsError`. `FileWarning`: a file has something that its experiment has not.
 
 Names are loaded when first used, so that importing the package costs little.
 """
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shallows.api import compare as compare
+    from shallows.api import import_files as import_files
     from shallows.api import reproduce as reproduce
     from shallows.api import run as run
     from shallows.api import sweep as sweep
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from shallows.authoring.base import topology as topology
     from shallows.document.load import load as load
     from shallows.errors import Fault as Fault
+    from shallows.errors import FileWarning as FileWarning
     from shallows.errors import PluginError as PluginError
     from shallows.errors import RunError as RunError
     from shallows.errors import ShallowsError as ShallowsError

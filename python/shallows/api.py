@@ -1,15 +1,16 @@
-"""The public API for scripts and notebooks: `run`, `sweep`, `compare`, `tune`, `reproduce`.
+"""The public API for scripts and notebooks: `run`, `sweep`, `compare`, `tune`, `reproduce`, `import_files`.
 
     run = shallows.run("mine.toml", settings=["queue.mark_at=20pkt"])
     run.metrics["goodput_bps_total"], run.tables["queues"], run.figure("queue_time")
     shallows.sweep("mine.toml").frame
     shallows.compare("mine.toml", vary={"queue": ["codel", "pie"]}, seeds=10).rows
 
-All five take the same options, those of `Options`.
+All but the last take the same options, those of `Options`.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from shallows.backends.base import Backend
 from shallows.document.load import load
 from shallows.document.points import expand, one_run
+from shallows.errors import FileWarning
 from shallows.execution.jobs import Executor
 from shallows.execution.outcomes import Sweep
 from shallows.execution.runner import Runner
@@ -25,11 +27,12 @@ from shallows.progress import Wanted, shown
 from shallows.results.store import Store, StoredRun
 
 if TYPE_CHECKING:
+    from shallows.importing.imported import Imported
     from shallows.studies.compare.comparison import Comparison
     from shallows.studies.paper.reproduce import Reproduction
     from shallows.studies.tune.search import Tuned
 
-__all__ = ["Options", "compare", "reproduce", "run", "sweep", "tune"]
+__all__ = ["Options", "compare", "import_files", "reproduce", "run", "sweep", "tune"]
 
 
 class Options(TypedDict, total=False):
@@ -67,6 +70,12 @@ def _runner(options: Options) -> tuple[Runner, Wanted]:
     return Runner.of(**given), progress
 
 
+def _warn(remarks: Iterable[str]) -> None:
+    """Warns about what the files of an experiment have and the experiment has not."""
+    for remark in remarks:
+        warnings.warn(remark, FileWarning, stacklevel=3)
+
+
 def run(
     experiment: Any,
     *,
@@ -77,11 +86,13 @@ def run(
     """Runs one experiment (a file, a table or an `Experiment`), or finds it in the store.
 
     `settings` (`path=value`) override it; `algorithms` are classes and topology functions written in Python
-    that it may name. The other options are those of `Options`. Ctrl-C stops the run and stores nothing.
+    that it may name. The other options are those of `Options`. A FileWarning names each thing that a
+    file of the experiment has and the experiment has not. Ctrl-C stops the run and stores nothing.
     Raises SpecError with all faults before anything runs, RunError, StoreError, and what an algorithm raises.
     """
     runner, progress = _runner(options)
     point = one_run(load(experiment, settings, algorithms))
+    _warn(point.remarks)
     with shown("run", 1, progress) as report:
         return runner.one(point, report)
 
@@ -99,6 +110,7 @@ def sweep(
     """
     runner, progress = _runner(options)
     points = expand(load(experiment, settings, algorithms))
+    _warn(dict.fromkeys(remark for point in points for remark in point.remarks))
     with shown("sweep", len(points), progress) as report:
         return Sweep(runner.run(points, metrics=True, progress=report))
 
@@ -167,12 +179,13 @@ def reproduce(
     quick: bool = False,
     most_seeds: int | None = None,
     out: Path | str = "reports",
+    formats: Sequence[str] = (),
     **options: Unpack[Options],
 ) -> Reproduction:
     """Reproduces `PAPER`, `PAPER/FIGURE` or everything: figures, claims with verdicts, a report in `out`.
 
     Claims that are undecided get more seeds, up to `most_seeds`; None: on Linux unless `quick` 24, or as the
-    figure says; else none.
+    figure says; else none. `formats`, `"pdf"` and `"png"`, are written beside each SVG.
     Raises SpecError with all faults of all files before anything runs; StoreError; FigureError.
     """
     from shallows.studies.paper.reproduce import reproduce as whole
@@ -181,4 +194,32 @@ def reproduce(
         return shown(what, total, progress)
 
     runner, progress = _runner(options)
-    return whole(target, runner, quick=quick, most_seeds=most_seeds, out=out, progress=display)
+    return whole(
+        target, runner, quick=quick, most_seeds=most_seeds, out=out, progress=display, formats=formats
+    )
+
+
+def import_files(
+    *files: str | Path,
+    out: str | Path,
+    hosts: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    force: bool = False,
+) -> Imported:
+    """Makes the experiment `out` of files that other programs write, as `./shallows import` does.
+
+    The answer has the lines that the command prints: what was understood, what was ignored, what was chosen.
+    A FileWarning names each thing that was ignored. `hosts` (`"h{}"`) names hosts, `options` decides what a
+    file leaves open, and `force` overwrites. Raises SpecError, and writes nothing then; StoreError.
+    """
+    from shallows.importing.imported import import_files as whole
+
+    found = whole(
+        [Path(file) for file in files],
+        Path(out),
+        hosts,
+        [f"{name}={value}" for name, value in (options or {}).items()],
+        force,
+    )
+    _warn(found.ignored)
+    return found

@@ -17,6 +17,7 @@ __all__ = [
     "DamagedRun",
     "Fault",
     "FigureError",
+    "FileWarning",
     "Interrupted",
     "OtherFormat",
     "PluginError",
@@ -125,6 +126,10 @@ class FigureError(RunError):
     def __init__(self, what: str, traceback: str = ""):
         super().__init__(what)
         self.traceback = traceback
+
+
+class FileWarning(UserWarning):
+    """A file has something that its experiment has not."""
 
 
 class Interrupted(ShallowsError):

@@ -106,3 +106,25 @@ def test_a_bar_tells_how_far_it_is():
     assert "value='0.5000'" in told[1]
     assert "2/4, 1 failed" in told[1]
     assert told[2] == ""
+
+
+def test_an_import_in_python_says_what_it_ignored(tmp_path):
+    (tmp_path / "topology.txt").write_text("3 1 2\n0\n0 1 10Gbps 1us 0.01\n0 2 10Gbps 1us 0\n")
+    (tmp_path / "flow.txt").write_text("1\n1 2 3 100 5000 0\n2 1 3 100 5000 0\n")
+    files = [tmp_path / "topology.txt", tmp_path / "flow.txt"]
+    with pytest.warns(shallows.FileWarning, match="1 further lines are not read"):
+        made = shallows.import_files(*files, out=tmp_path / "mine.toml")
+    assert made.path == tmp_path / "mine.toml" and [path.is_file() for path in made.written] == [True, True]
+    assert any(line.startswith("flow.txt: priorities") for line in made.ignored)
+    assert "2 hosts, 1 switches, 2 links" in str(made) and any("duration" in line for line in made.chosen)
+    with pytest.raises(shallows.SpecError, match="exists already"):
+        shallows.import_files(*files, out=tmp_path / "mine.toml")
+    document = {
+        "duration": "1ms",
+        "topology": {"kind": "graph", "name": str(files[0])},
+        "queue": {"kind": "drop-tail"},
+        "transport": {"cc": "newreno"},
+        "traffic": {"x": {"kind": "table", "name": str(files[1])}},
+    }
+    with pytest.warns(shallows.FileWarning, match=r"topology.name: topology.txt"):
+        shallows.run(document, store=tmp_path)

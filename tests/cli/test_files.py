@@ -106,3 +106,16 @@ def test_a_directory_of_tables_is_refused_before_anything_runs(tmp_path, small_f
     done = shallows("run", small_file, "--csv", "mine", cwd=tmp_path)
     assert done.returncode == 1 and "was not made by Shallows" in done.stderr
     assert not (tmp_path / "runs").exists()
+
+
+def test_reproduce_writes_its_figures_as_pdf_too(tmp_path):
+    done = shallows("reproduce", "ecn-or-delay/fig3", "--quick", "--format", "pdf", cwd=tmp_path)
+    assert done.returncode in (0, 1), done.stderr
+    pdfs = [*(tmp_path / "reports").rglob("*.pdf")]
+    assert pdfs and all(pdf.with_suffix(".svg").is_file() for pdf in pdfs)
+
+
+def test_metrics_may_stand_in_one_option(tmp_path, small_file):
+    done = shallows("run", small_file, "--metric", "drops,marks", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "drops" in done.stdout and "marks" in done.stdout and "timeouts" not in done.stdout

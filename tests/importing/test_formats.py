@@ -1,6 +1,7 @@
 """The values that each format gives, refusals with file and line, and sentences about the rest."""
 
 import os
+import struct
 from decimal import Decimal
 from itertools import pairwise
 
@@ -533,7 +534,10 @@ def test_mahimahis_times_are_opportunities(tmp_path):
 def test_rates_have_units_and_a_link_may_have_none(tmp_path):
     for text, rows in [
         ("at_s,rate_kbps\n0,500\n1.5,0\n2,1\n", [("0s", "500Kbps"), ("1.5s", "none"), ("2s", "1Kbps")]),
-        ("at,rate\n0s,10Gbps\n5ms,none\n7ms,2000\n", [("0s", "10Gbps"), ("5ms", "none"), ("7ms", "2000bps")]),
+        (
+            "at,rate\n0s,10Gbps\n5ms,none\n7ms,2000bps\n",
+            [("0s", "10Gbps"), ("5ms", "none"), ("7ms", "2000bps")],
+        ),
     ]:
         (tmp_path / "rates.csv").write_text(text)
         content = read(tmp_path / "rates.csv", "rates")
@@ -558,3 +562,97 @@ def test_a_port_takes_a_trace_beside_its_file(tmp_path):
     with pytest.raises(SpecError) as caught:
         shallows.run(tmp_path / "x.toml", store=tmp_path / "runs")
     assert "line 3 of rates.csv" in str(caught.value)
+
+
+def test_flows_without_end_of_htsim_take_the_size_of_an_option(file):
+    path = file("Nodes 3\nConnections 2\n0->1 id 1 start 0 size 0\n1->2 id 2 start 0 size 700\n")
+    refused(path, "flows", "--option endless=BYTES")
+    refused(path, "flows", "above zero", {"endless": "0"})
+    content = read_with(reader_of(path, "flows"), [path], {"endless": "5000"})
+    assert [row["bytes"] for row in content.rows] == ["5000B", "700B"]
+    assert "1 flows have no end: each has 5,000 bytes" in content.ignored
+
+
+def segment(sequence):
+    """An IPv4 packet with 100 bytes of TCP from 10.0.0.1 to 10.0.0.2."""
+    tcp = struct.pack(">HHIIBBHHH", 1000, 80, sequence, 0, 5 << 4, 16, 1000, 0, 0)
+    ends = bytes([10, 0, 0, 1, 10, 0, 0, 2])
+    return struct.pack(">BBHHHBBH", 69, 0, 140, 0, 0, 64, 6, 0) + ends + tcp + bytes(100)
+
+
+def capture(tmp_path, link, frames):
+    out = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, link)
+    for number, frame in enumerate(frames):
+        out += struct.pack("<IIII", number, 0, len(frame), len(frame)) + frame
+    path = tmp_path / "link.pcap"
+    path.write_bytes(out)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("link", "before"),
+    [
+        (9, b"\x00\x21"),  # PPP as ns-3 writes it
+        (9, b"\xff\x03\x00\x21"),
+        (0, b"\x02\x00\x00\x00"),
+        (108, b"\x00\x00\x00\x02"),
+        (276, b"\x08\x00" + bytes(18)),
+    ],
+)
+def test_captures_of_several_link_types_hold_the_same_flow(tmp_path, link, before):
+    path = capture(tmp_path, link, [before + segment(1), before + segment(101)])
+    assert read(path, "flows").rows == [
+        {"from": "10.0.0.1", "to": "10.0.0.2", "bytes": "200B", "start": "0s"}
+    ]
+
+
+def test_a_capture_without_flows_says_why(tmp_path):
+    path = capture(tmp_path, 105, [b"beacon", b"beacon"])
+    refused(path, "flows", "of 2 packets 2 are neither TCP nor UDP over IP (link type 105, IEEE 802.11)")
+
+
+def test_a_model_of_sndlib_is_named(file):
+    text = "?SNDlib native format; type: model; version: 1.0\n\nDEMAND_MODEL = DIRECTED\n"
+    refused(file(text), "topology", "is a model of SNDlib")
+
+
+@pytest.mark.parametrize(
+    ("text", "gives", "row"),
+    [
+        (
+            "src,dst,size,start_time_us\na,b,700,5\n",
+            "flows",
+            {"from": "a", "to": "b", "bytes": "700B", "start": "5us"},
+        ),
+        (
+            "source,target,capacity,latency\na,s,10Gbps,1us\nb,s,10Gbps,1us\n",
+            "topology",
+            {"from": "a", "to": "s", "rate": "10Gbps", "delay": "1us"},
+        ),
+        ("time_ms,bandwidth_mbps\n0,8\n7,0\n9,4\n", "rates", {"at": "0ms", "rate": "8mbps"}),
+    ],
+)
+def test_columns_have_the_names_of_other_programs_too(file, text, gives, row):
+    first = read(file(text, "x.csv"), gives).rows[0]
+    assert {key: str(value).lower() for key, value in first.items()} == {k: v.lower() for k, v in row.items()}
+
+
+def test_a_plain_number_needs_the_unit_of_its_column(file):
+    refused(file("src,dst,size,start\na,b,700,5\n", "x.csv"), "flows", "name the column start_us")
+    refused(file("time_s,rate\n0,10\n", "x.csv"), "rates", "name the column rate_mbps")
+
+
+def test_sizes_with_blanks_between_and_a_header_are_read(file):
+    assert read(file("size cdf\n100 0.5\n900 1\n"), "sizes").rows == [[100, 50], [900, 100]]
+
+
+def test_coordinates_of_sndlib_text_give_delays(file):
+    """Two places on a meridian, one degree apart: 111.19 km, and 5 us for each."""
+    text = (
+        "?SNDlib native format; type: network; version: 1.0\n# <node_id> [(<longitude>, <latitude>)]\n"
+        "NODES (\n  A ( 10.00 50.00 )\n  B ( 10.00 51.00 )\n)\n"
+        "LINKS (\n  L ( A B ) 0.00 0.00 0.00 0.00 ( )\n)\n"
+    )
+    rows = read(file(text), "topology").rows
+    between = next(row for row in rows if {row["from"], row["to"]} == {"A-sw", "B-sw"})
+    assert int(between["delay"].removesuffix("ns")) == pytest.approx(555_975, abs=20)

@@ -152,6 +152,10 @@ crate::params! {
         /// Memory that each lossy priority of each port has for itself, taken off the buffer; or "none": 4096 bytes beside a
         /// lossless priority, otherwise nothing. It keeps acknowledgements and notifications alive while the headrooms fill.
         reserve: Option<Bytes> = "none", "", "simulator of HPCC's authors: 4 KB for each port and priority";
+        /// The delay of the switch itself: each packet comes to its queue so long after its last bit has arrived, in order and
+        /// at any rate. Base and ideal times include it. A pause frame takes effect after `pfc_response`, or after the latency if
+        /// that is longer. A link that fails takes the packets in this stage with it.
+        latency: Span = "0s", "[0s, 100000s]", "the delay of the links alone; data sheets give 300ns to 1us for chips of data centres";
     }
 }
 

@@ -121,12 +121,13 @@ fn changes(experiment: &Experiment, graph: &Graph) -> BTreeMap<u32, Vec<Value>> 
     let mut changes: BTreeMap<u32, Vec<Value>> = BTreeMap::new();
     for event in in_order(experiment) {
         let state = event.state.map(|state| if state == LinkState::Up { "up" } else { "down" });
-        let (rate, delay) = (event.rate.map(|rate| rate.as_bps()), event.delay.map(Span::as_ps));
-        let change = json!({
-            "at_ps": event.at.as_ps(), "state": state, "rate_bps": rate, "delay_ps": delay, "loss": event.loss,
-        });
+        let rate = event.rate.map(|rate| rate.as_bps());
         for link in select_links(graph, &event.link).unwrap_or_default() {
-            changes.entry(link).or_default().push(change.clone());
+            let latency = graph.latency(graph.links[link as usize].to);
+            let delay = event.delay.map(|delay| (delay + latency).as_ps());
+            changes.entry(link).or_default().push(json!({
+                "at_ps": event.at.as_ps(), "state": state, "rate_bps": rate, "delay_ps": delay, "loss": event.loss,
+            }));
         }
     }
     changes

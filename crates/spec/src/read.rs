@@ -6,7 +6,7 @@ use shallows_core::experiment::{
     PrioritySpec, RoutingPatch, RoutingSettings, RunSettings, SwitchOverride, SwitchPatch,
 };
 use shallows_core::params::custom::{Plugins, PythonSettings};
-use shallows_core::params::{Code, Fault, Faults, Names, ParamType, Params, Rule, Table};
+use shallows_core::params::{Code, Component, Fault, Faults, Names, ParamType, Params, Rule, Table};
 use shallows_core::port_control::Protocol;
 use shallows_core::probe::ProbeSettings;
 use shallows_core::queue::Queue;
@@ -325,9 +325,11 @@ fn loads(
         let own = table.raw("transport").cloned().map(expand_cc);
         let kind = table.raw("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
         let traffic = Traffic::read(&mut table);
+        let before = table.faults.0.len();
         if traffic.is_some() {
             table.finish();
         }
+        point_to_transport(&mut faults.0[before..]);
         let class = String::parse(&class).unwrap_or_else(|rule| {
             faults.add(&format!("{path}.class"), rule, &class);
             name.clone()
@@ -356,6 +358,17 @@ fn loads(
         }
     }
     whole.then_some(loads)
+}
+
+/// Names the place of settings that a load does not have and its transport has.
+fn point_to_transport(faults: &mut [Fault]) {
+    for fault in faults.iter_mut().filter(|fault| fault.code == Code::UnknownKey) {
+        let key = fault.path.rsplit('.').next().unwrap_or_default();
+        let has = |component: &Component| component.params.iter().any(|param| param.name == key);
+        if ["cc", "profile"].contains(&key) || Transport::list().iter().any(has) {
+            fault.hint = format!("did you mean transport.{key}?");
+        }
+    }
 }
 
 /// The transport of a load whose kind decides the profile: the common settings concern others.

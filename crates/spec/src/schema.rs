@@ -91,7 +91,7 @@ fn component(component: &Component) -> Value {
     if let Some(backend) = component.backend {
         about["backend"] = backend.into();
     }
-    let Facts { example, closed_loop, fills, elsewhere, not_tcp, transport } = component.facts;
+    let Facts { example, closed_loop, fills, elsewhere, not_tcp, transport, renamed: _ } = component.facts;
     about["facts"] = json!({
         "example": serde_json::from_str::<Value>(example).expect("the conformance suite reads each example"),
         "closed_loop": closed_loop,

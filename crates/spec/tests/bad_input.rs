@@ -345,3 +345,45 @@ fn all_faults_come_at_once() {
         "{faults:#?}"
     );
 }
+
+/// Values that other programs have for "nothing", and zero rates: the fault says what to write instead.
+#[test]
+fn a_value_for_nothing_is_refused_with_what_to_write() {
+    let link = |rate: Value| {
+        json!({"kind": "rates", "points": [{"at": "0s", "rate": "1Gbps"}, {"at": "1ms", "rate": rate}],
+        "period": "2ms"})
+    };
+    let cases: [(&str, Value, &str); 9] = [
+        ("topology", json!({"kind": "star", "rate": "0bps"}), "state = \"down\""),
+        ("port", json!({"switch->r0": {"rate": "0Gbps"}}), "state = \"down\""),
+        (
+            "event",
+            json!({"e": {"at": "1ms", "link": "switch->r0", "rate": "0bps"}}),
+            "write state = \"down\"",
+        ),
+        (
+            "port",
+            json!({"switch->r0": {"trace": link(json!("0Mbps"))}}),
+            "write \"none\" where the link carries nothing",
+        ),
+        ("transport", json!({"cc": {"kind": "cbr", "rate": "0bps"}}), "leave the load out"),
+        ("queue", json!({"kind": "drop-tail", "limit": "unlimited"}), "did you mean \"none\"?"),
+        ("transport", json!({"receive_window": false}), "did you mean \"none\"?"),
+        ("transport", json!({"small_queues": "0B"}), "must be >= 1B, or \"none\""),
+        (
+            "traffic",
+            json!({"x": {"kind": "bulk", "from": "s0", "to": "r0", "mss": "1000B"}}),
+            "did you mean transport.mss?",
+        ),
+    ];
+    for (section, value, says) in cases {
+        let mut document = json!({
+            "duration": "10ms", "topology": {"kind": "star"}, "queue": {"kind": "drop-tail"}, "transport": {"cc": "newreno"},
+            "traffic": {"x": {"kind": "bulk", "from": "s0", "to": "r0"}},
+        });
+        document[section] = value;
+        let faults = shallows_spec::load(&document.to_string()).err().unwrap_or_default();
+        let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        assert!(told.iter().any(|fault| fault.contains(says)), "{says}: {told:?}");
+    }
+}

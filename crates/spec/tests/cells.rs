@@ -101,7 +101,7 @@ fn tree(k: u64, bytes: &str) -> Value {
     let flow = |i: u64| json!({"from": format!("h{i}"), "to": format!("h{}", (i + pod + i % 3) % hosts), "bytes": bytes, "start": "0s"});
     json!({
         "duration": "1ms",
-        "topology": {"kind": "fat-tree", "k": k, "rate": "100Gbps", "delay": "1us", "switch_delay": "1us"},
+        "topology": {"kind": "fat-tree", "k": k, "rate": "100Gbps", "delay": "1us", "uplink_delay": "1us"},
         "queue": {"kind": "drop-tail", "limit": "200pkt"},
         "transport": {"cc": "newreno"},
         "traffic": {"all": {"kind": "table", "flows": (0..hosts).map(flow).collect::<Vec<_>>()}},

@@ -12,7 +12,7 @@ use shallows_core::net::port::Port;
 fn books_balance_over_8192_hosts() {
     let mut simulation = load(&json!({
         "duration": "9us",
-        "topology": {"kind": "fat-tree", "k": 32, "rate": "100Gbps", "delay": "1us", "switch_delay": "1us"},
+        "topology": {"kind": "fat-tree", "k": 32, "rate": "100Gbps", "delay": "1us", "uplink_delay": "1us"},
         "queue": {"kind": "drop-tail", "limit": "3pkt"},
         "transport": {"cc": "newreno", "opening": "established"},
         "traffic": {"all": {"kind": "bulk", "from": "h*", "pattern": "permutation", "bytes": "4380B"}},

@@ -36,7 +36,16 @@ Json = Annotated[
 ]
 Out = Annotated[Path, typer.Option(help="Directory for the report.")]
 
-Metric = Annotated[list[str], typer.Option("--metric", help="Shows these metrics only; * matches any text.")]
+
+def _apart(values: list[str]) -> list[str]:
+    """The names in texts that may hold several, with commas between."""
+    return [name.strip() for value in values for name in value.split(",")]
+
+
+Metric = Annotated[
+    list[str],
+    typer.Option("--metric", callback=_apart, help="Shows these metrics only: a,b; * matches any text."),
+]
 By = Annotated[
     Literal["class", "size"] | None,
     typer.Option("--by", help="A row for each class, or each class and size of message.", show_default=False),

@@ -125,6 +125,7 @@ def reproduce(
         ),
     ] = None,
     out: Out = Path("reports"),
+    formats: Formats = [],  # noqa: B006
     debug: Annotated[
         bool, typer.Option("--debug", help="Prints Python's traceback if a figure.py fails.")
     ] = False,
@@ -145,6 +146,7 @@ def reproduce(
             most_seeds=most_seeds,
             out=out,
             progress=how.report,
+            formats=formats,
         )
     except FigureError as error:
         if debug:

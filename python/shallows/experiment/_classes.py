@@ -847,9 +847,9 @@ class FatTreeTopology(Part):
     """Rate of the links from aggregation to core; `"none"` is `rate`. Default: Al-Fares 2008: identical switches."""
 
     delay: str = '5us'
-    """One-way delay of the hosts' links. Range [0s, 100000s]. Default: with `switch_delay`, a base round trip of 100us between pods."""
+    """One-way delay of the hosts' links. Range [0s, 100000s]. Default: with `uplink_delay`, a base round trip of 100us between pods."""
 
-    switch_delay: str = '10us'
+    uplink_delay: str = '10us'
     """One-way delay of the links between switches. Range [0s, 100000s]. Default: with `delay`, a base round trip of 100us between pods."""
 
 
@@ -870,13 +870,13 @@ class TorusTopology(Part):
     rate: str = '10Gbps'
     """Rate of the hosts' links. Default: the faster testbed of Alizadeh 2010."""
 
-    switch_rate: str = 'none'
+    fabric_rate: str = 'none'
     """Rate of the links between switches; `"none"` is `rate`. Default: ports of one kind."""
 
     delay: str = '5us'
-    """One-way delay of the hosts' links. Range [0s, 100000s]. Default: with `switch_delay`, a base round trip of 100us between the farthest of 4 x 4."""
+    """One-way delay of the hosts' links. Range [0s, 100000s]. Default: with `fabric_delay`, a base round trip of 100us between the farthest of 4 x 4."""
 
-    switch_delay: str = '10us'
+    fabric_delay: str = '10us'
     """One-way delay of the links between switches. Range [0s, 100000s]. Default: with `delay`, a base round trip of 100us between the farthest of 4 x 4."""
 
 
@@ -1708,6 +1708,9 @@ class Switch(Part):
 
     reserve: str = 'none'
     """Memory that each lossy priority of each port has for itself, taken off the buffer; or "none": 4096 bytes beside a lossless priority, otherwise nothing. It keeps acknowledgements and notifications alive while the headrooms fill. Default: simulator of HPCC's authors: 4 KB for each port and priority."""
+
+    latency: str = '0s'
+    """The delay of the switch itself: each packet comes to its queue so long after its last bit has arrived, in order and at any rate. Base and ideal times include it. A pause frame takes effect after `pfc_response`, or after the latency if that is longer. A link that fails takes the packets in this stage with it. Range [0s, 100000s]. Default: the delay of the links alone; data sheets give 300ns to 1us for chips of data centres."""
 
 
 class Priority(Part):

@@ -22,6 +22,7 @@ use std::sync::PoisonError;
 enum What {
     State(LinkState),
     Rate(Rate),
+    /// With the latency of the switch that the link leads to.
     Delay(Span),
     Loss(f64),
     /// The far end pauses these priorities, a bit each, or ends that.

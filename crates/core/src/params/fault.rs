@@ -84,6 +84,12 @@ impl Rule {
         Rule { hint: hint.into(), ..self }
     }
 
+    /// This rule for a value that may be absent.
+    #[must_use]
+    pub fn or_none(self) -> Self {
+        Rule { text: format!("{}, or \"none\"", self.text), ..self }
+    }
+
     /// This rule with the nearest of `known` to `name` as its hint, if there is one.
     #[must_use]
     pub fn near(self, name: &str, known: &[&str]) -> Self {

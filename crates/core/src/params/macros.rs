@@ -206,8 +206,10 @@ macro_rules! components {
                     }
                 )?
                 match written {
-                    $( Some(serde_json::Value::String(s)) if s == $word =>
-                        Some($name::$variant(<$params as $crate::params::Params>::read(table))), )*
+                    $( Some(serde_json::Value::String(s)) if s == $word => {
+                        table.renamed = <$params as $crate::params::Params>::FACTS.renamed;
+                        Some($name::$variant(<$params as $crate::params::Params>::read(table)))
+                    } )*
                     Some(serde_json::Value::String(s)) => {
                         let rule = $crate::params::unknown($crate::params::Code::UnknownWord, $what, s, &known);
                         let rule = match $crate::params::by_name(&Self::list(), s) {

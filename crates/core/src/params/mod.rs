@@ -128,12 +128,24 @@ pub struct Facts {
     pub not_tcp: &'static str,
     /// The profile that all connections of a load have, if the load decides it; no other load has that profile.
     pub transport: &'static str,
+    /// Settings that have another name now: the old name, the new one, and the meaning, which ends the refusal.
+    pub renamed: &'static [Renamed],
 }
+
+/// A setting's old name, its new one, and what it means.
+pub type Renamed = (&'static str, &'static str, &'static str);
 
 impl Facts {
     /// The defaults work, and nothing is special.
-    pub const NONE: Facts =
-        Facts { example: "{}", closed_loop: false, fills: &[], elsewhere: &[], not_tcp: "", transport: "" };
+    pub const NONE: Facts = Facts {
+        example: "{}",
+        closed_loop: false,
+        fills: &[],
+        elsewhere: &[],
+        not_tcp: "",
+        transport: "",
+        renamed: &[],
+    };
 }
 
 /// A hint where `word` is no component but a value that the setting `name` of one may have.

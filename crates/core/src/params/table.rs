@@ -1,7 +1,7 @@
 //! A table of the file being read.
 
 use super::custom::{Declared, Plugins, Section};
-use super::{Code, Fault, Faults, Param, ParamType, unknown};
+use super::{Code, Fault, Faults, Kind, Param, ParamType, Renamed, unknown};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -15,12 +15,14 @@ pub struct Table<'a> {
     pub faults: &'a mut Faults,
     /// Components that the document declares.
     pub plugins: &'a Plugins,
+    /// Settings that have another name now.
+    pub renamed: &'static [Renamed],
 }
 
 impl<'a> Table<'a> {
     /// A reader over `map`, which stands at `path`.
     pub fn new(path: &str, map: &'a Map<String, Value>, faults: &'a mut Faults) -> Self {
-        Table { path: path.into(), map, known: vec![], faults, plugins: &[] }
+        Table { path: path.into(), map, known: vec![], faults, plugins: &[], renamed: &[] }
     }
 
     /// This reader, in a document that declares `plugins`.
@@ -81,6 +83,9 @@ impl<'a> Table<'a> {
         });
         // Faults of a row inside already know the default behind them.
         for fault in &mut self.faults.0[before..] {
+            if fault.path == path && fault.hint.is_empty() {
+                fault.hint = hint(&T::kind(), written, &path).into();
+            }
             fault.kind.get_or_insert_with(T::kind);
         }
         value
@@ -88,13 +93,78 @@ impl<'a> Table<'a> {
 
     /// Reports every key that nobody asked for.
     pub fn finish(self) {
-        let known: Vec<&str> = self.known.iter().map(String::as_str).collect();
+        let mut known: Vec<&str> = vec![];
+        for key in &self.known {
+            if !known.contains(&key.as_str()) {
+                known.push(key);
+            }
+        }
         for key in self.map.keys() {
             if !known.contains(&key.as_str()) {
                 let path = self.at(key);
-                let rule = unknown(Code::UnknownKey, "key", key, &known);
+                let rule = match self.renamed.iter().find(|(old, ..)| old == key) {
+                    Some((_, new, meaning)) => {
+                        Code::UnknownKey.rule(format!("is called {new} now: {meaning}"))
+                    }
+                    None => unknown(Code::UnknownKey, "key", key, &known),
+                };
                 self.faults.add(&path, rule, &key.as_str().into());
             }
         }
     }
+}
+
+/// Words of other programs and languages for a value that is not there.
+const NO_VALUE: [&str; 14] = [
+    "disabled",
+    "false",
+    "inf",
+    "infinite",
+    "infinity",
+    "never",
+    "nil",
+    "no",
+    "null",
+    "off",
+    "unbounded",
+    "undefined",
+    "unlimited",
+    "-",
+];
+
+/// What to write in place of a faulty value at `path`, where its meaning is plain.
+fn hint(kind: &Kind, written: &Value, path: &str) -> &'static str {
+    let (or_none, inner) = match kind {
+        Kind::OrNone(inner) => (true, inner.as_ref()),
+        kind => (false, kind),
+    };
+    if *inner == Kind::Rate && is_zero(written) {
+        return match path.split('.').next() {
+            _ if path.contains(".trace.") => "write \"none\" where the link carries nothing",
+            Some("event") => "for a link that carries nothing, write state = \"down\"",
+            Some("topology" | "port") => {
+                "for a link that carries nothing, write [event.NAME] with at = \"0s\", link and state = \"down\""
+            }
+            Some("traffic" | "transport") => "leave the load out if it sends nothing, or set its start",
+            _ => "",
+        };
+    }
+    let absent = match written {
+        Value::String(word) => NO_VALUE.contains(&word.to_lowercase().as_str()),
+        Value::Bool(is) => !is,
+        Value::Number(number) => number.as_f64().is_some_and(|number| number < 0.0),
+        _ => false,
+    };
+    if or_none && absent { "did you mean \"none\"?" } else { "" }
+}
+
+/// Whether a quantity is zero, whatever its unit.
+fn is_zero(written: &Value) -> bool {
+    let number = match written {
+        Value::String(text) => {
+            text.trim_end_matches(|c: char| c.is_alphabetic() || c == '/').trim().parse().ok()
+        }
+        other => other.as_f64(),
+    };
+    number == Some(0.0)
 }

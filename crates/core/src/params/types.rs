@@ -186,7 +186,8 @@ impl<T: ParamType> ParamType for Option<T> {
         if value.as_str() == Some("none") { Some(None) } else { T::read(value, path, faults).map(Some) }
     }
     fn within(&self, range: &str) -> Result<(), Rule> {
-        self.as_ref().map_or(Ok(()), |value| value.within(range))
+        let within = self.as_ref().map_or(Ok(()), |value| value.within(range));
+        within.map_err(Rule::or_none)
     }
 }
 

@@ -44,7 +44,7 @@ pub struct Link {
     pub to: NodeId,
     /// How fast the port sends.
     pub rate: Rate,
-    /// How long a bit travels.
+    /// How long a bit travels, and once [`Graph::set_latency`] was called, until its packet is at the far end's queue.
     pub delay: Span,
     /// Its number among the links between these ends in this direction, from 0.
     pub cable: u32,
@@ -63,6 +63,8 @@ pub struct Graph {
     /// By link id: what it adds to the cost of a way, where that is not one.
     costs: BTreeMap<u32, u32>,
     routes: Routes,
+    /// By switch: its own delay, where it has any.
+    latencies: BTreeMap<NodeId, Span>,
     by_name: BTreeMap<String, NodeId>,
     /// By ends the first link between them.
     by_ends: BTreeMap<(NodeId, NodeId), u32>,
@@ -123,6 +125,20 @@ impl Graph {
         } else {
             self.costs.insert(id, cost)
         };
+    }
+
+    /// Sets the delay of the switches themselves, once: links that lead to them are so much longer.
+    pub fn set_latency(&mut self, latencies: BTreeMap<NodeId, Span>) {
+        assert!(self.latencies.is_empty(), "latencies are set once");
+        self.latencies = latencies;
+        for link in &mut self.links {
+            link.delay += self.latencies.get(&link.to).copied().unwrap_or_default();
+        }
+    }
+
+    /// The delay of a node itself.
+    pub fn latency(&self, node: NodeId) -> Span {
+        self.latencies.get(&node).copied().unwrap_or_default()
     }
 
     /// The cost that each link adds to a way; nothing inside if all add one.

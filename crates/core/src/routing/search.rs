@@ -140,6 +140,32 @@ pub struct Part {
     pub links: Vec<u32>,
 }
 
+/// Parts whose lists of links are used again.
+#[derive(Default)]
+struct Parts {
+    list: Vec<Part>,
+    used: usize,
+}
+
+impl Parts {
+    fn all(&self) -> &[Part] {
+        &self.list[..self.used]
+    }
+
+    /// Adds a part with these destinations, and the links of another one, if it is named.
+    fn add(&mut self, bits: u64, alike: Option<usize>) {
+        if self.used == self.list.len() {
+            self.list.push(Part { bits, links: vec![] });
+        }
+        let (others, rest) = self.list.split_at_mut(self.used);
+        let part = &mut rest[0];
+        part.bits = bits;
+        part.links.clear();
+        part.links.extend(alike.into_iter().flat_map(|place| &others[place].links));
+        self.used += 1;
+    }
+}
+
 /// Searches backwards from each of `roots`, at most 64, and hands to `found` each node that has to choose, with
 /// its choices. A node may come several times, each time with other destinations. In the `whole` network links that are
 /// out of order count too.
@@ -203,7 +229,7 @@ fn by_links(wiring: &Wiring, whole: bool, roots: &[NodeId], mut found: impl FnMu
         edge[root.index()] |= 1 << bit;
         seen[root.index()] |= 1 << bit;
     }
-    let (mut new, mut parts) = (vec![0u64; nodes], vec![]);
+    let (mut new, mut parts) = (vec![0u64; nodes], Parts::default());
     while !standing.is_empty() {
         let mut reached = vec![];
         for node in &standing {
@@ -220,7 +246,7 @@ fn by_links(wiring: &Wiring, whole: bool, roots: &[NodeId], mut found: impl FnMu
         }
         for node in &reached {
             divide(wiring, works, *node, new[*node as usize], &edge, &mut parts);
-            found(*node, &parts);
+            found(*node, parts.all());
         }
         standing.iter().for_each(|node| edge[*node as usize] = 0);
         for node in &reached {
@@ -243,26 +269,26 @@ fn divide(
     node: u32,
     bits: u64,
     edge: &[u64],
-    parts: &mut Vec<Part>,
+    parts: &mut Parts,
 ) {
-    parts.clear();
-    parts.push(Part { bits, links: vec![] });
+    parts.used = 0;
+    parts.add(bits, None);
     for (place, link) in (0..).zip(wiring.out.of(node)) {
         let leads = edge[wiring.ends[*link as usize].1.index()] & bits;
         if leads == 0 || !works(*link) {
             continue;
         }
-        for i in 0..parts.len() {
-            let both = parts[i].bits & leads;
+        for i in 0..parts.used {
+            let before = parts.list[i].bits;
+            let both = before & leads;
             if both == 0 {
                 continue;
             }
-            if both != parts[i].bits {
-                let apart = Part { bits: parts[i].bits & !leads, links: parts[i].links.clone() };
-                parts.push(apart);
-                parts[i].bits = both;
+            if both != before {
+                parts.add(before & !leads, Some(i));
+                parts.list[i].bits = both;
             }
-            parts[i].links.push(place);
+            parts.list[i].links.push(place);
         }
     }
 }

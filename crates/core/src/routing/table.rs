@@ -101,10 +101,50 @@ pub struct Routing {
     hops: Vec<Hops>,
     /// Links of groups.
     members: Vec<u32>,
+    /// By node and group: a digest of its links' places, which tells most groups apart without a look at them.
+    digests: Vec<Vec<u64>>,
     /// Static routes: by host that packets go to, switches and the places of their next hops among their own links.
     fixed: BTreeMap<NodeId, Vec<(u32, Vec<u32>)>>,
-    known_pages: BTreeMap<[Next; PAGE], u32>,
-    known_groups: BTreeMap<(u32, Vec<u32>), u32>,
+    /// By digest: the place of the first such page in `pool`.
+    known_pages: BTreeMap<u64, u32>,
+}
+
+/// The pages of one run of destinations while they are found.
+struct Drafts {
+    /// By node: the place of its page, or none yet.
+    places: Vec<Index>,
+    /// Nodes in the order in which they were found, each with its page.
+    pages: Vec<(u32, [Next; PAGE])>,
+}
+
+impl Drafts {
+    fn new(nodes: usize) -> Self {
+        Drafts { places: vec![Index::NONE; nodes], pages: vec![] }
+    }
+
+    /// The page of `node`.
+    fn of(&mut self, node: u32) -> &mut [Next; PAGE] {
+        let place = &mut self.places[node as usize];
+        if !place.is_some() {
+            *place = Index::new(self.pages.len() as u32);
+            self.pages.push((node, [Next::NONE; PAGE]));
+        }
+        &mut self.pages[place.at()].1
+    }
+}
+
+/// The entries of a page as numbers.
+fn words_of(page: &[Next; PAGE]) -> impl ExactSizeIterator<Item = u32> {
+    page.iter().map(|entry| entry.0)
+}
+
+/// A digest of some numbers: the same for the same, and hardly ever for others (as SplitMix64's finaliser spreads them).
+fn digest(words: impl ExactSizeIterator<Item = u32>) -> u64 {
+    let length = words.len() as u64;
+    words.fold(length, |sum, word| {
+        let mixed = (sum ^ u64::from(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ mixed >> 29
+    })
 }
 
 impl Routing {
@@ -149,9 +189,9 @@ impl Routing {
             pool: vec![blank],
             hops,
             members: vec![],
+            digests: vec![vec![]; nodes],
             fixed,
-            known_pages: BTreeMap::from([(blank, BLANK)]),
-            known_groups: BTreeMap::new(),
+            known_pages: BTreeMap::from([(digest(words_of(&blank)), BLANK)]),
             wiring,
             host,
             destinations,
@@ -262,9 +302,9 @@ impl Routing {
     fn find_page(&mut self, page: usize) {
         let columns = page * PAGE..self.roots.len().min((page + 1) * PAGE);
         let roots = self.roots[columns].to_vec();
-        let mut drafts: BTreeMap<u32, [Next; PAGE]> = BTreeMap::new();
+        let mut drafts = Drafts::new(self.host.len());
         for (bit, root) in roots.iter().enumerate() {
-            drafts.entry(root.0).or_insert([Next::NONE; PAGE])[bit] = Next::HERE;
+            drafts.of(root.0)[bit] = Next::HERE;
         }
         self.fill(&roots, false, &mut drafts);
         if self.wiring.any_down() {
@@ -272,45 +312,48 @@ impl Routing {
         }
         self.override_computed(&roots, &mut drafts);
         let width = self.width;
-        for (node, draft) in drafts {
-            let place = *self.known_pages.entry(draft).or_insert_with(|| {
+        for (node, draft) in drafts.pages {
+            let next = self.pool.len() as u32;
+            let mut place = *self.known_pages.entry(digest(words_of(&draft))).or_insert(next);
+            if place == next || self.pool[place as usize] != draft {
+                place = next;
                 self.pool.push(draft);
-                self.pool.len() as u32 - 1
-            });
+            }
             self.pages[node as usize * width + page] = place;
         }
     }
 
     /// Puts static routes in the place of computed next hops, as far as their links are in order.
-    fn override_computed(&mut self, roots: &[NodeId], drafts: &mut BTreeMap<u32, [Next; PAGE]>) {
-        let Routing { wiring, hops, members, known_groups, fixed, .. } = self;
+    fn override_computed(&mut self, roots: &[NodeId], drafts: &mut Drafts) {
+        let Routing { wiring, hops, members, digests, fixed, .. } = self;
         for (bit, root) in roots.iter().enumerate() {
             for (at, places) in fixed.get(root).into_iter().flatten() {
                 let own = wiring.out.of(*at);
                 let up = places.iter().copied().filter(|place| wiring.works(own[*place as usize]));
                 let up: Vec<u32> = up.collect();
                 if !up.is_empty() {
-                    let entry = entry_of(wiring, *at, &up, hops, members, known_groups);
-                    drafts.entry(*at).or_insert([Next::NONE; PAGE])[bit] = entry;
+                    drafts.of(*at)[bit] = entry_of(wiring, *at, &up, hops, members, digests);
                 }
             }
         }
     }
 
     /// Adds next hops towards `roots` to `drafts` where there are none yet; as though all links were in order, or not.
-    fn fill(&mut self, roots: &[NodeId], whole: bool, drafts: &mut BTreeMap<u32, [Next; PAGE]>) {
-        let Routing { wiring, hops, members, known_groups, .. } = self;
+    fn fill(&mut self, roots: &[NodeId], whole: bool, drafts: &mut Drafts) {
+        let Routing { wiring, hops, members, digests, .. } = self;
         search(wiring, whole, roots, |node, parts| {
-            let draft = drafts.entry(node).or_insert([Next::NONE; PAGE]);
+            let draft = drafts.of(node);
             for Part { bits, links } in parts {
-                let mut open =
-                    (0..PAGE).filter(|bit| bits >> bit & 1 == 1 && draft[*bit] == Next::NONE).peekable();
-                if open.peek().is_none() {
+                let mut open = ones(*bits).filter(|bit| draft[*bit] == Next::NONE);
+                if open.next().is_none() {
                     continue;
                 }
-                let entry = entry_of(wiring, node, links, hops, members, known_groups);
-                let open: Vec<usize> = open.collect();
-                open.into_iter().for_each(|bit| draft[bit] = entry);
+                let entry = entry_of(wiring, node, links, hops, members, digests);
+                for bit in ones(*bits) {
+                    if draft[bit] == Next::NONE {
+                        draft[bit] = entry;
+                    }
+                }
             }
         });
     }
@@ -327,8 +370,8 @@ impl Routing {
         self.pool.truncate(1);
         self.known_pages.retain(|_, place| *place == BLANK);
         self.hops.iter_mut().for_each(|own| own.groups.clear());
+        self.digests.iter_mut().for_each(Vec::clear);
         self.members.clear();
-        self.known_groups.clear();
         known.into_iter().for_each(|page| self.find_page(page));
     }
 
@@ -340,13 +383,13 @@ impl Routing {
     /// Bytes of memory in use.
     pub fn memory(&self) -> usize {
         let hops = self.hops.iter().map(|own| size_of_val(own) + own.groups.capacity() * size_of::<Run>());
-        let known = self.known_groups.keys().map(|key| size_of_val(key) + 4 * key.1.capacity() + 16);
+        let digests = self.digests.iter().map(|own| size_of_val(own) + own.capacity() * size_of::<u64>());
         self.pages.capacity() * 4
             + self.pool.capacity() * size_of::<[Next; PAGE]>()
-            + self.known_pages.len() * (size_of::<[Next; PAGE]>() + 16)
+            + self.known_pages.len() * 32
             + hops.sum::<usize>()
+            + digests.sum::<usize>()
             + self.members.capacity() * 4
-            + known.sum::<usize>()
             + self.destinations.capacity() * size_of::<Destination>()
             + self
                 .fixed
@@ -366,6 +409,14 @@ impl Routing {
     }
 }
 
+/// The places of the bits that are set.
+fn ones(bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::successors((bits != 0).then_some(bits), |left| {
+        Some(left & (left - 1)).filter(|left| *left != 0)
+    })
+    .map(|left| left.trailing_zeros() as usize)
+}
+
 /// The entry of a node for these of its links, by their places: a group where they are several.
 fn entry_of(
     wiring: &Wiring,
@@ -373,19 +424,23 @@ fn entry_of(
     links: &[u32],
     hops: &mut [Hops],
     members: &mut Vec<u32>,
-    known_groups: &mut BTreeMap<(u32, Vec<u32>), u32>,
+    digests: &mut [Vec<u64>],
 ) -> Next {
     if let [link] = links {
         return Next(*link);
     }
     let own = wiring.out.of(node);
-    let number = known_groups.entry((node, links.to_vec())).or_insert_with(|| {
-        let groups = &mut hops[node as usize].groups;
+    let (groups, digests) = (&mut hops[node as usize].groups, &mut digests[node as usize]);
+    let wanted = digest(links.iter().copied());
+    let same = |run: Run| run.of(members).iter().eq(links.iter().map(|place| &own[*place as usize]));
+    let known = (0..digests.len()).find(|place| digests[*place] == wanted && same(groups[*place]));
+    let number = known.unwrap_or_else(|| {
         groups.push(Run { first: members.len() as u32, size: links.len() as u32 });
+        digests.push(wanted);
         members.extend(links.iter().map(|place| own[*place as usize]));
-        groups.len() as u32 - 1
+        groups.len() - 1
     });
-    Next(own.len() as u32 + *number)
+    Next(own.len() as u32 + number as u32)
 }
 
 mod paths;

@@ -38,9 +38,13 @@ params! {
         /// Rate of the links from aggregation to core; `"none"` is `rate`.
         core_rate: Option<Rate> = "none", "", "Al-Fares 2008: identical switches";
         /// One-way delay of the hosts' links.
-        delay: Span = "5us", "[0s, 100000s]", "with `switch_delay`, a base round trip of 100us between pods";
+        delay: Span = "5us", "[0s, 100000s]", "with `uplink_delay`, a base round trip of 100us between pods";
         /// One-way delay of the links between switches.
-        switch_delay: Span = "10us", "[0s, 100000s]", "with `delay`, a base round trip of 100us between pods";
+        uplink_delay: Span = "10us", "[0s, 100000s]", "with `delay`, a base round trip of 100us between pods";
+    }
+    facts {
+        renamed: &[("switch_delay", "uplink_delay", "the delay of the links between switches. A switch has a delay of its \
+            own as latency in [switch.NAME]")],
     }
 }
 
@@ -76,12 +80,12 @@ impl Settings {
                     graph.link(*host, *edge, self.rate, self.delay);
                 }
                 for agg in &agg {
-                    graph.link(*edge, *agg, aggregation_rate, self.switch_delay);
+                    graph.link(*edge, *agg, aggregation_rate, self.uplink_delay);
                 }
             }
             for (agg, core) in agg.iter().zip(core.chunks(half as usize)) {
                 for core in core {
-                    graph.link(*agg, *core, core_rate, self.switch_delay);
+                    graph.link(*agg, *core, core_rate, self.uplink_delay);
                 }
             }
         }
@@ -143,6 +147,21 @@ mod tests {
         for port in ["h0->edge0.0 10Gbps 5us", "edge3.1->agg3.0 40Gbps 10us", "agg0.1->core3 100Gbps 10us"] {
             assert!(ports.iter().any(|p| p == port), "{port} in {ports:?}");
         }
+    }
+
+    #[test]
+    fn the_old_name_of_a_setting_is_refused_with_the_new_one() {
+        let (_, faults) = build(json!({"kind": "fat-tree", "switch_delay": "1us"}));
+        let meaning = "the delay of the links between switches. A switch has a delay of its own as latency in [switch.NAME]";
+        assert_eq!(
+            faults,
+            [format!("topology.switch_delay: is called uplink_delay now: {meaning}, got \"switch_delay\"")]
+        );
+        let (_, faults) = build(json!({"kind": "torus", "switch_delay": "1us", "switch_rate": "1Gbps"}));
+        assert!(faults[0].contains("fabric_delay") && faults[1].contains("fabric_rate"), "{faults:?}");
+        // Other topologies never had it.
+        let (_, faults) = build(json!({"kind": "star", "switch_delay": "1us"}));
+        assert!(faults[0].starts_with("topology.switch_delay: unknown key"), "{faults:?}");
     }
 
     #[test]

@@ -35,11 +35,18 @@ params! {
         /// Rate of the hosts' links.
         rate: Rate = "10Gbps", "", "the faster testbed of Alizadeh 2010";
         /// Rate of the links between switches; `"none"` is `rate`.
-        switch_rate: Option<Rate> = "none", "", "ports of one kind";
+        fabric_rate: Option<Rate> = "none", "", "ports of one kind";
         /// One-way delay of the hosts' links.
-        delay: Span = "5us", "[0s, 100000s]", "with `switch_delay`, a base round trip of 100us between the farthest of 4 x 4";
+        delay: Span = "5us", "[0s, 100000s]", "with `fabric_delay`, a base round trip of 100us between the farthest of 4 x 4";
         /// One-way delay of the links between switches.
-        switch_delay: Span = "10us", "[0s, 100000s]", "with `delay`, a base round trip of 100us between the farthest of 4 x 4";
+        fabric_delay: Span = "10us", "[0s, 100000s]", "with `delay`, a base round trip of 100us between the farthest of 4 x 4";
+    }
+    facts {
+        renamed: &[
+            ("switch_delay", "fabric_delay", "the delay of the links between switches. A switch has a delay of its own as \
+                latency in [switch.NAME]"),
+            ("switch_rate", "fabric_rate", "the rate of the links between switches"),
+        ],
     }
 }
 
@@ -70,7 +77,7 @@ impl Settings {
                 graph.link(*host, *switch, self.rate, self.delay);
             }
         }
-        let rate = self.switch_rate.unwrap_or(self.rate);
+        let rate = self.fabric_rate.unwrap_or(self.rate);
         // From one switch to its neighbour in a dimension there are as many switches as the later dimensions have.
         let mut stride = count;
         for size in &self.size {
@@ -81,7 +88,7 @@ impl Settings {
                     _ if self.wrap && *size > 2 => i - stride * (size - 1),
                     _ => continue,
                 };
-                graph.link(switches[i as usize], switches[next as usize], rate, self.switch_delay);
+                graph.link(switches[i as usize], switches[next as usize], rate, self.fabric_delay);
             }
         }
         graph

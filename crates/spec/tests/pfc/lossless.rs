@@ -12,6 +12,11 @@ use shallows_units::{Span, Time};
 /// comes back to it, which the switch begins one ps before the account closes. All times are such that `s0` begins
 /// its last frame one ps before it obeys.
 fn worst_case(headroom: &str, response: &str) -> Value {
+    worst_case_with(headroom, response, "0s")
+}
+
+/// The worst case behind a switch with a latency of its own.
+fn worst_case_with(headroom: &str, response: &str, latency: &str) -> Value {
     // XOFF at 30 000 bytes: with the 20th frame, at 20 x 1.2 us and the delay. Then 1.2 us for the frame on the way back,
     // 67.2 ns for the pause frame, and two delays of 566.401 ns: 1 ps more than two frames of 1.2 us.
     json!({
@@ -19,7 +24,7 @@ fn worst_case(headroom: &str, response: &str) -> Value {
         "topology": {"kind": "star", "senders": 2, "receivers": 1, "rate": "10Gbps", "delay": "566401ps"},
         "queue": {"kind": "drop-tail", "limit": "none"},
         "nic": {"kind": "drop-tail"},
-        "switch": {"*": {"buffer": "1MB"}},
+        "switch": {"*": {"buffer": "1MB", "latency": latency}},
         "port": {
             "switch->r0": {"rate": "100Mbps"},
             "*->*": {"pfc_response": response, "pfc_alpha": "none", "pfc_xoff": "30KB"},
@@ -38,8 +43,16 @@ fn worst_case(headroom: &str, response: &str) -> Value {
 /// The sheet's least headroom: 2 delays at 10 Gb/s carry 1416 bytes, two frames of 1500, and 84.
 #[test]
 fn lossless_at_the_bound_and_not_a_byte_below() {
-    for (response, more) in [("0s", 0), ("1200ns", 1500), ("2400ns", 3000)] {
+    // A response and the switch's latency both add what the link carries in their time.
+    for (response, latency, more) in [
+        ("0s", "0s", 0),
+        ("1200ns", "0s", 1500),
+        ("2400ns", "0s", 3000),
+        ("0s", "1200ns", 1500),
+        ("1200ns", "2400ns", 4500),
+    ] {
         let bound = 1416 + 2 * 1500 + 84 + more;
+        let worst_case = |headroom: &str, response: &str| worst_case_with(headroom, response, latency);
         let at_bound = run(&worst_case(&format!("{bound}B"), response));
         let tables = Tables::of(&at_bound);
         assert!(at_bound.books().balance());
@@ -86,17 +99,17 @@ fn random_network() -> impl Strategy<Value = Value> {
         (1u64..4).prop_map(|n| json!({"kind": "leaf-spine", "leaves": 2, "spines": n, "hosts_per_leaf": 3})),
         Just(json!({"kind": "fat-tree", "k": 2})),
     ];
-    let numbers = (1u64..100, 0u64..5000, 0u64..4000, 2u64..=40);
+    let numbers = (1u64..100, 0u64..5000, [0u64..4000, 0u64..3000], 2u64..=40);
     let alphas = prop::sample::select(vec![0.03, 0.125, 1.0, 16.0]);
     let law = (prop::option::of(1u64..50), prop::option::of(alphas), 0u64..4, any::<bool>());
     (shape, numbers, law, [200u64..9000, 200u64..9000], 1u64..1000).prop_map(document_of)
 }
 
 /// The numbers that a random network is made of.
-type Drawn = (Value, (u64, u64, u64, u64), (Option<u64>, Option<f64>, u64, bool), [u64; 2], u64);
+type Drawn = (Value, (u64, u64, [u64; 2], u64), (Option<u64>, Option<f64>, u64, bool), [u64; 2], u64);
 
 fn document_of((mut shape, numbers, law, sizes, seed): Drawn) -> Value {
-    let (rate, delay, response, slower) = numbers;
+    let (rate, delay, [response, latency], slower) = numbers;
     let (xoff, alpha, hysteresis, short) = law;
     shape["rate"] = json!(format!("{rate}Gbps"));
     shape["delay"] = json!(format!("{delay}ns"));
@@ -111,7 +124,7 @@ fn document_of((mut shape, numbers, law, sizes, seed): Drawn) -> Value {
         "seed": seed,
         "topology": shape,
         "queue": {"kind": "drop-tail", "limit": "none"},
-        "switch": {"*": {"buffer": "1GB"}},
+        "switch": {"*": {"buffer": "1GB", "latency": format!("{}ns", latency.saturating_sub(1000))}},
         "port": {"*->*": {
             "pfc_response": format!("{response}ns"),
             "pfc_alpha": or_none(alpha.map(|alpha| json!(alpha))),
@@ -145,10 +158,10 @@ fn with_the_least(mut document: Value) -> Value {
         document["pfc"]["quanta"] = json!(quanta.parse::<u64>().expect("a number"));
     }
     // Each switch has its own demand; the largest of all holds for all.
-    document["switch"] = json!({"*": {"buffer": "1B"}});
+    document["switch"]["*"]["buffer"] = json!("1B");
     while let Some(least) = asked(&document, "switch", "must be more than") {
         let least = shallows_units::Bytes::parse(&least).expect("an amount").as_u64();
-        document["switch"] = json!({"*": {"buffer": format!("{}B", least + 20_000)}});
+        document["switch"]["*"]["buffer"] = json!(format!("{}B", least + 20_000));
     }
     document
 }

@@ -18,6 +18,7 @@ mod fabric;
 mod fast_retransmit;
 mod go_back_zero;
 mod hosts;
+mod latency;
 mod links;
 mod linux;
 mod locality;

@@ -74,8 +74,9 @@ def check(
         if event["loss"] not in ("none", 0) and version and version < SEEDED_NETEM:
             found.append(Fault(f"event.{name}.loss", OLD_NETEM, _text(version)))
     found += _probe_faults(experiment)
+    if any(set(switch) - {"latency"} for switch in experiment.get("switch", {}).values()):
+        found.append(Fault("switch", "is not supported on Linux: only the simulator has shared buffers"))
     sections = {
-        "switch": "shared buffers",
         "priority": "priorities",
         "pfc": "flow control",
     }

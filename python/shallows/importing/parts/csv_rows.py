@@ -13,12 +13,33 @@ __all__ = ["UNITS", "header_of", "is_number", "read_rows", "size", "time_columns
 UNITS = ("s", "ms", "us", "ns", "ps")
 """Units of time that the name of a column may end in: `start_us` holds plain numbers."""
 
+_NAMES = {
+    "from": ("src", "source", "sender"),
+    "to": ("dst", "dest", "destination", "target", "receiver"),
+    "bytes": ("size", "size_bytes", "flow_size", "flow_size_bytes"),
+    "start": ("start_time",),
+    "at": ("time", "timestamp"),
+    "rate": ("capacity", "bandwidth", "datarate"),
+    "delay": ("latency",),
+}
+"""Names that other programs have for columns, by ours."""
+
+OTHER_NAMES = {other: ours for ours, others in _NAMES.items() for other in others}
+
 Row = dict[str, str]
 
 
 def header_of(head: Head) -> list[str]:
-    """The cells of the first line, in lower case."""
-    return _cells(head.lines[0]) if head.lines else []
+    """The cells of the first line, in lower case, by our names."""
+    return [ours(cell) for cell in _cells(head.lines[0])] if head.lines else []
+
+
+def ours(name: str) -> str:
+    """Our name of a column: `from` of `src`, `start_us` of `start_time_us`."""
+    if name in OTHER_NAMES:
+        return OTHER_NAMES[name]
+    stem, _, unit = name.rpartition("_")
+    return f"{OTHER_NAMES[stem]}_{unit}" if stem in OTHER_NAMES else name
 
 
 def read_rows(
@@ -32,8 +53,9 @@ def read_rows(
     found = 0
     for line, cells in _table(source):
         if not header:
-            header = [cell.lower() for cell in cells]
-            if not set(columns) <= set(header) <= {*columns, *optional}:
+            known = {*columns, *optional}
+            header = [cell if cell in known else ours(cell) for cell in map(str.lower, cells)]
+            if not set(columns) <= set(header) <= known:
                 rule = f"must have the columns {', '.join(columns)}"
                 raise SpecError([*source.faults, Fault("", rule + about, cells, code="unknown-key")])
             if len(set(header)) < len(header):
@@ -56,8 +78,18 @@ def time_columns(times: Iterable[str]) -> dict[str, tuple[str, str]]:
     return {time: (time, "") for time in times} | with_units
 
 
-def times(row: Mapping[str, str], columns: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    """The times of a row that are not empty; a plain number gets the unit of its column."""
+def times(
+    source: Source, line: int, row: Mapping[str, str], columns: Mapping[str, tuple[str, str]]
+) -> dict[str, str]:
+    """The times of a row that are not empty; a plain number gets the unit of its column.
+
+    Refuses a plain number of a column without a unit, since nothing says which unit it is.
+    """
+    for column, (time, unit) in columns.items():
+        if row.get(column) and not unit and is_number(row[column]) and float(row[column]):
+            name = f"name the column {time}_us (or {time}_s, {time}_ms ...)"
+            rule = f'needs a unit: {name}, or write "{row[column]}us"'
+            source.refuse(line, rule, row[column])
     return {
         time: f"{row[column]}{unit}" if is_number(row[column]) else row[column]
         for column, (time, unit) in columns.items()

@@ -42,6 +42,9 @@ def _read(sources: Sequence[Source], options: Mapping[str, str]) -> Content:
         if rank in by_rank:
             source.stop(None, f"must be the only file of rank {rank}")
         by_rank[rank] = source
+    if len(by_rank) == 1:
+        rule = "is one rank alone, which sends nothing: give the files of all ranks, NAME.0.et NAME.1.et ..."
+        sources[0].stop(None, rule)
     trace = _Trace(by_rank, sources[0])
     for rank in sorted(by_rank):
         trace.rank(rank)

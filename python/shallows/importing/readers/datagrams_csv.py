@@ -33,7 +33,9 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
     for line, row in read_rows(source, ("bytes",), tuple(columns), " and at; at_us, at_ms ... are plain"):
         if not lines:
             one_column_each(source, row, ("at",), needed="at")
-        datagram: dict[str, Any] = {"at": ""} | times(row, columns) | {"bytes": size(row["bytes"])}
+        datagram: dict[str, Any] = (
+            {"at": ""} | times(source, line, row, columns) | {"bytes": size(row["bytes"])}
+        )
         content.rows.append(datagram)
         lines.append(line)
     content.lines = lines

@@ -36,7 +36,7 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
         if not lines:
             one_column_each(source, row, TIMES, needed="start")
         flow: dict[str, Any] = {"from": row["from"], "to": row["to"], "bytes": size(row["bytes"])}
-        flow |= {"start": ""} | times(row, columns)
+        flow |= {"start": ""} | times(source, line, row, columns)
         content.rows.append(flow)
         lines.append(line)
         hosts |= {row["from"]: None, row["to"]: None}

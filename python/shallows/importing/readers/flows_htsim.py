@@ -41,7 +41,10 @@ def has_triggers(head: Head) -> bool:
 
 def read_matrix(source: Source, options: Mapping[str, str]) -> Content:
     """The flows as messages of a graph."""
-    matrix = _Matrix(source, options.get("start", "ps"))
+    endless = options.get("endless")
+    if endless is not None and not (endless.isdecimal() and 0 < int(endless) < 2**63):
+        source.stop(None, "--option endless must be a number of bytes above zero", endless[:40])
+    matrix = _Matrix(source, options.get("start", "ps"), int(endless or 0))
     matrix.read()
     return matrix.content()
 
@@ -54,9 +57,10 @@ def _read_table(source: Source, options: Mapping[str, str]) -> Content:
 
 
 class _Matrix:
-    def __init__(self, source: Source, unit: str) -> None:
+    def __init__(self, source: Source, unit: str, endless: int) -> None:
         self.source = source
         self.unit = unit
+        self.endless = endless
         if unit not in _UNITS:
             source.stop(None, f"--option start must be one of {', '.join(_UNITS)}", unit)
         self.header: dict[str, tuple[int, int]] = {}
@@ -125,6 +129,7 @@ class _Matrix:
         size = source.count(line, given.get("size", "0"), "size")
         if not size:
             self.zero += 1
+            size = self.endless
         number = len(self.flows)
         name = given.get("id") or f"row{number}"
         if name in self.ids and "msg" in given:  # a further message of a flow
@@ -187,10 +192,11 @@ class _Matrix:
                 source.refuse(line, f"promises {said} {key.lower()}, and the file has {have}", said)
         for name, trigger in self.triggers.items():
             self._bind(name, trigger)
-        if self.zero and not source.faults:
+        if self.zero and not self.endless and not source.faults:
             source.refuse(
                 None,
-                f"{self.zero} flows have the size 0, a flow without end; give each a size",
+                f"{self.zero} flows have the size 0, a flow without end; give each a size, or all by "
+                "--option endless=BYTES",
             )
         nodes = self.header.get("Nodes", (0, 0))[0]
         content = Content(
@@ -205,6 +211,8 @@ class _Matrix:
                 f"starts are in {self.unit} (--option start=us: whole microseconds, as for the UEC main)"
             )
         content.ignored += [f"{count} times the word {key}" for key, count in self.ignored.items() if count]
+        if self.zero:
+            content.ignored.append(f"{self.zero} flows have no end: each has {self.endless:,} bytes")
         if self.failures:
             content.ignored.append(
                 f"{len(self.failures)} failed links: only an import with the .topo has them"
@@ -249,7 +257,10 @@ class _Matrix:
                     flow["after"].append(before["id"])
 
 
-START = {"start": "unit of starts: ps (default; NDP and RoCE mains), ns or us (UEC main)"}
+OPTIONS = {
+    "start": "unit of starts: ps (default; NDP and RoCE mains), ns or us (UEC main)",
+    "endless": "bytes of flows of the size 0, which have no end",
+}
 
 READER = Reader(
     "flows-htsim",
@@ -259,5 +270,5 @@ READER = Reader(
     "Nodes 4\nConnections 2\n0->2 id 1 start 0 size 200000\n1->2 id 2 start 1000000 size 100000\n",
     lambda head: is_matrix(head) and not has_triggers(head),
     _read_table,
-    options=START,
+    options=OPTIONS,
 )

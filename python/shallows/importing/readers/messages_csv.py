@@ -28,7 +28,7 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
             one_column_each(source, row, TIMES)
         message: dict[str, Any] = {key: row[key] for key in ("id", "from", "to")}
         message |= {"bytes": size(row["bytes"]), "after": row.get("after", "").split()}
-        content.rows.append(message | times(row, columns))
+        content.rows.append(message | times(source, line, row, columns))
         lines.append(line)
         hosts |= {row["from"]: None, row["to"]: None}
     content.lines, content.hosts = lines, [*hosts]

@@ -18,6 +18,9 @@ _MAGICS = {
     b"\x4d\x3c\xb2\xa1",
     b"\x0a\x0d\x0d\x0a",
 }
+_PPP, _NULL, _LOOP, _SLL2 = 9, 0, 108, 276
+"""Link types of tcpdump.org/linktypes: PPP (ns-3's point-to-point links), loopback, "any" of Linux."""
+_LINKS = {1: "Ethernet", 105: "IEEE 802.11", 127: "IEEE 802.11 with radiotap", 195: "IEEE 802.15.4"}
 Key = tuple[str, str, int, int, int]
 
 
@@ -72,6 +75,13 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
         start = span(max(when - (first or when), Decimal(0)), "s")
         content.rows.append({"from": one, "to": to, "bytes": f"{total}B", "start": start})
         content.hosts += [host for host in (one, to) if host not in content.hosts]
+    if not content.rows:
+        why = [f"{other} are neither TCP nor UDP over IP"] if other else []
+        why += [f"{broken} are cut off or damaged"] if broken else []
+        told = f"holds no data of TCP or UDP between two hosts: of {packets} packets " + (
+            " and ".join(why) or "none has data"
+        )
+        source.stop(None, f"{told} (link type {link}{', ' + _LINKS[link] if link in _LINKS else ''})")
     content.understood = [
         f"{len(content.rows)} flows of {packets} packets between {len(content.hosts)} hosts"
     ]
@@ -104,9 +114,18 @@ def _payload(link: int, frame: bytes) -> tuple[Key, int, int | None] | None:
     if link == dpkt.pcap.DLT_EN10MB:
         packet = dpkt.ethernet.Ethernet(frame).data
     elif link in (dpkt.pcap.DLT_RAW, 12, 14, 101, 228, 229):
-        packet = (dpkt.ip6.IP6 if frame[0] >> 4 == 6 else dpkt.ip.IP)(frame)
+        packet = _ip(frame)
     elif link == dpkt.pcap.DLT_LINUX_SLL:
         packet = dpkt.sll.SLL(frame).data
+    elif link == _PPP:
+        behind = (
+            frame[2:] if frame[:2] == b"\xff\x03" else frame
+        )  # RFC 1662: address and control may be there
+        packet = _ip(behind[2:]) if behind[:2] in (b"\x00\x21", b"\x00\x57") else None
+    elif link in (_NULL, _LOOP):
+        packet = _ip(frame[4:])
+    elif link == _SLL2:
+        packet = _ip(frame[20:]) if frame[:2] in (b"\x08\x00", b"\x86\xdd") else None
     else:
         return None
     if not isinstance(packet, dpkt.ip.IP | dpkt.ip6.IP6):
@@ -127,6 +146,16 @@ def _payload(link: int, frame: bytes) -> tuple[Key, int, int | None] | None:
     whole = packet.len - packet.hl * 4 if isinstance(packet, dpkt.ip.IP) else packet.plen
     size = max(whole - segment.off * 4, 0) if whole else len(segment.data)  # a capture may keep headers only
     return key, size, segment.seq
+
+
+def _ip(data: bytes) -> Any:
+    """An IP packet of either version; a ValueError for data that is neither."""
+    import dpkt
+
+    version = data[0] >> 4
+    if version not in (4, 6):
+        raise ValueError("neither IPv4 nor IPv6")
+    return (dpkt.ip6.IP6 if version == 6 else dpkt.ip.IP)(data)
 
 
 def _sample() -> bytes:

@@ -16,6 +16,8 @@ _SHARES = ("cdf", "share", "probability", "cumulative", "fraction")
 
 def _recognises(head: Head) -> bool:
     cells = header_of(head)
+    if len(cells) == 1 and not is_number(cells[0].split()[0] if cells[0] else "0"):
+        cells = cells[0].split()  # names with blanks between
     if len(cells) != 2 or not head.lines:
         return False
     return (cells[0] in _SIZES and cells[1] in (*_PERCENTS, *_SHARES)) or all(map(is_number, cells))
@@ -29,10 +31,9 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
         for line, text in source.lines():
             if not text.strip() or text.lstrip().startswith("#"):
                 continue
-            cells = [
-                cell.strip().strip('"').lower()
-                for cell in text.replace(";", ",").replace("\t", ",").split(",")
-            ]
+            commas = text.replace(";", ",").replace("\t", ",")
+            parts = commas.split(",") if "," in commas else commas.split()
+            cells = [cell.strip().strip('"').lower() for cell in parts]
             named = first and not is_number(cells[0])
             first = False
             if named:

@@ -24,12 +24,16 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
     edges: list[tuple[str, str, dict[str, Any]]] = []
     section, demands, geographic = "", 0, False
     for number, line in source.lines():
-        geographic |= "CoordinatesType = geographical" in line
+        # Older files say so in the comment above their nodes.
+        geographic |= "CoordinatesType = geographical" in line or "(<longitude>, <latitude>)" in line
         text = line.split("#", 1)[0].strip()
         if not text or text.startswith("?"):
             continue
         if not section:
             found = _SECTION.fullmatch(text) or _SECTION.match(text)
+            if found is None and re.match(r"\w+_MODEL\s*=", text):
+                rule = "is a model of SNDlib, which has no network: import the file of the network"
+                source.stop(number, rule, text[:60])
             if found is None:
                 source.refuse(number, 'must begin a section, such as "NODES ("', text[:60])
             elif not text.endswith(")"):

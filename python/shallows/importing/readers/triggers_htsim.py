@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shallows.importing.parts.content import Reader
-from shallows.importing.readers.flows_htsim import START, is_matrix, read_matrix
+from shallows.importing.readers.flows_htsim import OPTIONS, is_matrix, read_matrix
 
 READER = Reader(
     "triggers-htsim",
@@ -14,5 +14,5 @@ READER = Reader(
     "2->0 id 2 trigger 1 size 100000\ntrigger id 1 oneshot\n",
     is_matrix,
     read_matrix,
-    options=START,
+    options=OPTIONS,
 )

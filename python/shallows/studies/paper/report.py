@@ -68,6 +68,8 @@ def _fill(
     for section in sections:
         for name, svg in section.images.items():
             (new / f"{section.figure.name}-{place.file_name(name)}.svg").write_bytes(svg)
+        for (name, suffix), data in section.others.items():
+            (new / f"{section.figure.name}-{place.file_name(name)}{suffix}").write_bytes(data)
         for title, table in section.tables.items():
             table.write_csv(new / f"{section.figure.name}-{place.file_name(title)}.csv")
 

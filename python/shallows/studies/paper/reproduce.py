@@ -55,6 +55,8 @@ class Section:
     failed: list[str]
     numbers: dict[str, dict[str, Any]] = field(default_factory=dict)
     tried: list[Reading] = field(default_factory=list)
+    others: dict[tuple[str, str], bytes] = field(default_factory=dict, repr=False)
+    """The drawings in the formats beside SVG that were asked for, by name and suffix."""
 
 
 @dataclass(frozen=True)
@@ -103,17 +105,18 @@ def reproduce(
     out: Path | str = "reports",
     root: Path | None = None,
     progress: Progress = terminal.progress,
+    formats: Sequence[str] = (),
 ) -> Reproduction:
     """Reproduces `PAPER`, `PAPER/FIGURE` or everything, and writes `out/<paper>/`.
 
     Readings beside the base are run on the simulator alone. Claims that the base reading leaves undecided
     get more seeds, up to `most_seeds` (`more_seeds`); None: as the figure says, else the backend,
-    and none in quick.
+    and none in quick. `formats` are those of the figures beside SVG: pdf, png.
     Errors: SpecError with all faults of all files, before anything runs; StoreError; FigureError for a slip
     in a figure.py, whose traceback is saved in `out`.
     """
     try:
-        return _reproduce(target, runner, quick, most_seeds, Path(out), root, progress)
+        return _reproduce(target, runner, quick, most_seeds, Path(out), root, progress, formats)
     except FigureError as error:
         raise _saved(error, Path(out)) from error.__cause__
 
@@ -138,6 +141,7 @@ def _reproduce(
     out: Path,
     root: Path | None,
     progress: Progress,
+    formats: Sequence[str],
 ) -> Reproduction:
     from shallows.studies.paper.report import headlines, page_of, write_report
 
@@ -154,7 +158,7 @@ def _reproduce(
     sections = []
     for figure in figures:
         its_jobs = [job for job in jobs if job.figure is figure]
-        sections.append(_section(figure, its_jobs, outcomes, quick, backend))
+        sections.append(_section(figure, its_jobs, outcomes, quick, backend, formats))
     sections = _with_causes(sections)
     reports = []
     for paper in dict.fromkeys(figure.paper for figure in figures):
@@ -296,7 +300,12 @@ def _runs(job: _Job, outcomes: Mapping[str, Outcome]) -> tuple[Runs, list[str]]:
 
 
 def _section(
-    figure: Study, jobs: Sequence[_Job], outcomes: Mapping[str, Outcome], quick: bool, backend: str
+    figure: Study,
+    jobs: Sequence[_Job],
+    outcomes: Mapping[str, Outcome],
+    quick: bool,
+    backend: str,
+    formats: Sequence[str],
 ) -> Section:
     import polars as pl
 
@@ -337,13 +346,14 @@ def _section(
             )
         )
     whole = not by_reading[BASE.id][1]
-    images = _drawn(figure, runs) if whole else {}
+    images, others = _drawn(figure, runs, formats) if whole else ({}, {})
     tables = figure.answer("tables", runs) if whole else {}
     if wrong := [title for title, table in tables.items() if not isinstance(table, pl.DataFrame)]:
         raise FigureError(f'{figure.place}: tables must return polars DataFrames; "{wrong[0]}" is none')
     if whole:
         _check_names(figure, [*images, *tables])
-    return Section(figure, runs, records, images, tables, failed, _numbers(figure, runs, whole), tried)
+    numbers = _numbers(figure, runs, whole)
+    return Section(figure, runs, records, images, tables, failed, numbers, tried, others)
 
 
 def _check_names(figure: Study, made: Sequence[str]) -> None:
@@ -427,9 +437,13 @@ def _numbers(figure: Study, runs: Runs, whole: bool) -> dict[str, dict[str, Any]
     return found
 
 
-def _drawn(figure: Study, runs: Runs) -> dict[str, bytes]:
+def _drawn(
+    figure: Study, runs: Runs, formats: Sequence[str]
+) -> tuple[dict[str, bytes], dict[tuple[str, str], bytes]]:
+    """The figure's drawings as SVG, and in other formats by name and suffix."""
     from shallows.figures import interactive
 
     drawn = figure.answer("draw", runs, runs.reference)
     with figure.running("draw"):
-        return {name: interactive.picture(each) for name, each in drawn.items()}
+        others = interactive.in_formats(drawn, formats)
+        return {name: interactive.picture(each) for name, each in drawn.items()}, others

@@ -5,8 +5,10 @@ use crate::net::wire::trace::LinkTrace;
 use crate::params::{Faults, ParamType, Params};
 use crate::port_control::Protocol;
 use crate::queue::Queue;
-use crate::routing::graph::{Graph, Role};
-use crate::routing::select::select_ports;
+use crate::routing::graph::{Graph, NodeId, Role};
+use crate::routing::select::{select_ports, select_switches};
+use shallows_units::Span;
+use std::collections::BTreeMap;
 
 /// A port's parts: its own settings, its discipline's, and its controller's, which hosts have none of.
 pub struct Chosen<'a> {
@@ -26,7 +28,7 @@ impl Chosen<'_> {
 }
 
 /// Every port's settings in the order of the graph's links, its overrides over the common ones. The links take the rates
-/// and delays that overrides have.
+/// and delays that overrides have, and the latencies of switches.
 pub fn chosen<'a>(experiment: &'a Experiment, graph: &mut Graph, faults: &mut Faults) -> Vec<Chosen<'a>> {
     let defaults = PortSettings::defaults(); // once: a declaration lists every discipline
     let mut chosen: Vec<Chosen<'a>> = graph
@@ -60,5 +62,18 @@ pub fn chosen<'a>(experiment: &'a Experiment, graph: &mut Graph, faults: &mut Fa
         link.rate = highest.or(chosen.settings.rate).unwrap_or(link.rate);
         link.delay = chosen.settings.delay.unwrap_or(link.delay);
     }
+    graph.set_latency(latencies(experiment, graph));
     chosen
+}
+
+/// The delays of switches themselves. Names of no switch are faults elsewhere.
+fn latencies(experiment: &Experiment, graph: &Graph) -> BTreeMap<NodeId, Span> {
+    let mut latencies = BTreeMap::new();
+    for over in &experiment.switches {
+        let Some(latency) = over.settings.latency else { continue };
+        let found = select_switches(graph, &over.switches).unwrap_or_default();
+        latencies.extend(found.into_iter().map(|node| (node, latency)));
+    }
+    latencies.retain(|_, latency| *latency > Span::ZERO);
+    latencies
 }

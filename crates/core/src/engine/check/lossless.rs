@@ -82,7 +82,9 @@ fn extents(experiment: &Experiment, graph: &Graph) -> Vec<(Rate, Rate, Span)> {
             if let Some(rate) = event.settings.rate {
                 (*slowest, *fastest) = (rate.min(*slowest), rate.max(*fastest));
             }
-            *longest = event.settings.delay.unwrap_or_default().max(*longest);
+            if let Some(delay) = event.settings.delay {
+                *longest = (delay + graph.latency(graph.links[link as usize].to)).max(*longest);
+            }
         }
     }
     extent
@@ -145,8 +147,12 @@ impl Check<'_> {
         self.extent[link].2
     }
 
+    /// How long a port takes to obey a frame that has passed its switch's latency, as all that comes by a link has. Its MAC
+    /// obeys by itself, so the latency is a part of the response.
     fn response(&self, link: usize) -> Span {
-        self.chosen[link].settings.pfc_response.unwrap_or_else(|| standard_response(self.slowest(link)))
+        let written = self.chosen[link].settings.pfc_response;
+        let whole = written.unwrap_or_else(|| standard_response(self.slowest(link)));
+        whole.saturating_sub(self.graph.latency(self.graph.links[link].from))
     }
 
     fn is_switch(&self, node: NodeId) -> bool {

@@ -237,6 +237,20 @@ impl Simulation {
         alone.map(note).collect()
     }
 
+    /// Loads that have sent nothing.
+    fn silent(&self) -> Vec<String> {
+        let silent =
+            (0u16..).zip(&self.names.loads).filter(|(load, _)| !self.roster.slowest.contains_key(load));
+        let note = |(_, name): (u16, &String)| {
+            format!(
+                "traffic {name}: nothing was sent until {}. Compare its start, its number of flows and its times between arrivals \
+                 with the duration.",
+                self.now - Time::ZERO
+            )
+        };
+        if self.finished { silent.map(note).collect() } else { vec![] }
+    }
+
     /// Lines for a reader of the results, those of the run included.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
@@ -257,6 +271,7 @@ impl Simulation {
         let idle: Vec<(u32, u32)> = (0..).zip(&self.cells).flat_map(in_cell).collect();
         let links = (0u32..).zip(&self.places).filter(|(_, place)| idle.contains(place));
         let never_short: Vec<String> = links.map(|(link, _)| self.switch_of(link)).collect();
+        notes.extend(self.silent());
         notes.extend(self.lost_answers());
         notes.extend(self.idle_timeouts());
         notes.extend(self.one_phase());

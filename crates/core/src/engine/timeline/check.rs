@@ -91,8 +91,14 @@ impl Check<'_> {
         let ends = settings.pause_for.filter(|_| bits != 0);
         let end = ends.map(|span| (at + span, What::Pause(bits, false)));
         let all: Vec<(Time, What)> = whats.into_iter().map(|what| (at, what)).chain(end).collect();
-        let of_link =
-            |link: u32| all.iter().map(move |(at, what)| Change { at: *at, event, link, what: *what });
+        let of_link = |link: u32| {
+            let latency = self.graph.latency(self.graph.links[link as usize].to);
+            let arriving = move |what: What| match what {
+                What::Delay(delay) => What::Delay(delay + latency),
+                other => other,
+            };
+            all.iter().map(move |(at, what)| Change { at: *at, event, link, what: arriving(*what) })
+        };
         links.into_iter().flat_map(of_link).collect()
     }
 
@@ -181,7 +187,11 @@ impl Check<'_> {
             What::Pause(..) => &["at", "link", "pause", "pause_for"],
         };
         let rule = Code::Conflict.rule(rule).judged_by(keys);
-        faults.add(&self.path(change.event, change.what.key()), rule, &change.what.show());
+        let written = match change.what {
+            What::Delay(delay) => self.experiment.events[change.event].settings.delay.unwrap_or(delay).show(),
+            other => other.show(),
+        };
+        faults.add(&self.path(change.event, change.what.key()), rule, &written);
     }
 
     /// Where a priority is lossless both directions of a cable fail together: what comes one way is paused the other way.

@@ -35,18 +35,27 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
             if len([*RATES.keys() & row.keys()]) != 1:
                 source.stop(line, f"must have one column of rates: {', '.join(RATES)}", [*row])
         column = next(name for name in RATES if name in row)
-        content.rows.append({"at": ""} | times(row, columns) | {"rate": _rate(row[column], RATES[column])})
+        content.rows.append(
+            {"at": ""}
+            | times(source, line, row, columns)
+            | {"rate": _rate(source, line, row[column], RATES[column])}
+        )
         lines.append(line)
     content.lines = lines
     content.understood = [f"{len(lines)} rates of one link"]
     return content
 
 
-def _rate(text: str, unit: str) -> str:
+def _rate(source: Source, line: int, text: str, unit: str) -> str:
     """A rate as the experiment file has it: a link without one carries nothing."""
-    if is_number(text):
-        return f"{text}{unit or 'bps'}" if float(text) else "none"
-    return text
+    if not is_number(text):
+        return text
+    if not float(text):
+        return "none"
+    if not unit:
+        rule = f'needs a unit: name the column rate_mbps (or rate_bps, rate_gbps ...), or write "{text}Mbps"'
+        source.refuse(line, rule, text)
+    return f"{text}{unit}"
 
 
 READER = Reader(
