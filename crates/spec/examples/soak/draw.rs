@@ -177,7 +177,8 @@ impl Sections {
             document["switch"]["*"]["buffer"] = one(chance, &["2MB", "5MB", "1GB"]).into();
             document["pfc"] = json!({
                 "quanta": one(chance, &[65535, 65535, 4000]), "deadlock": one(chance, &["stop", "watchdog", "go-on"]),
-                "watchdog": one(chance, &["20us", "200us"]), "lossy": one(chance, &["refused", "allowed"]),
+                "watchdog": one(chance, &["20us", "200us"]), "action": one(chance, &["drop", "forward", "flush"]),
+                "restoration": one(chance, &["30us", "500us", "none"]), "lossy": one(chance, &["refused", "allowed"]),
             });
             document["queue"]["limit"] = "none".into();
             document["port"]["*->*"]["pfc_xoff"] = one(chance, &["1KB", "3KB", "20KB", "none"]).into();

@@ -204,14 +204,19 @@ impl Network {
 
     /// The buffer has no room for `packet`.
     pub(in crate::net) fn lose_for_buffer(&mut self, number: u32, packet: &Packet, commons: &Commons) {
+        self.buffers.refuse(self.ports[number as usize].share);
+        self.refuse(number, packet, DropWhy::Buffer, commons);
+    }
+
+    /// `packet` is lost as it comes, before the port's discipline sees it.
+    pub(in crate::net) fn refuse(&mut self, number: u32, packet: &Packet, why: DropWhy, commons: &Commons) {
         let port = &mut self.ports[number as usize];
-        self.buffers.refuse(port.share);
         let class = commons.class(packet);
         port.note_arrival(class, packet.size, 0);
         if let Service::Departure(scheduled) = &mut port.service {
             scheduled.note(packet, commons, |record, _, queue| record.came(queue, class, packet));
         }
-        self.lose(number, *packet, DropWhy::Buffer, commons);
+        self.lose(number, *packet, why, commons);
     }
 
     /// Whether the buffer has room for a lossy `packet` at a port, settled.
