@@ -1,0 +1,225 @@
+//! ExpressPass against its closed forms: the first packet's time, the link's share, convergence by algorithm 1, queues that credits bound,
+//! the target of losses, paths there and back.
+//!
+//! Source: Cho, Jang and Han 2017 (SIGCOMM) s.3. At 10 Gb/s a byte takes 800 ps.
+
+use crate::bench::{Run, US, close, run, with};
+use serde_json::{Value, json};
+use shallows_core::Control;
+use shallows_core::experiment::Cut;
+
+/// A full packet, its payload, and a credit.
+const FULL: u64 = 1538;
+const MTU: u64 = 1460;
+const CREDIT: u64 = 84;
+/// A credit and its packet have the link's time together.
+const APART: u64 = (FULL + CREDIT) * 800;
+/// A request and a credit through a switch, and a full packet, each over two links of 1 us.
+const SHORT: u64 = 2 * (CREDIT * 800 + US);
+const LONG: u64 = 2 * (FULL * 800 + US);
+
+/// `senders` hosts with a message of `packets` full packets each to one, at 10 Gb/s, 1 us a link.
+fn incast(senders: u64, packets: u64, changes: Value) -> Value {
+    let document = json!({
+        "duration": "1s",
+        "topology": {"kind": "star", "senders": senders, "rate": "10Gbps", "delay": "1us"},
+        "queue": "credit",
+        "transport": {"profile": "expresspass", "cc": "line-rate"},
+        "traffic": {"x": {"kind": "bulk", "from": "s*", "to": "r0", "bytes": format!("{}B", packets * MTU)}},
+    });
+    with(document, changes)
+}
+
+fn sum(run: &Run, table: &str, column: &str) -> u64 {
+    run.column(table, column).iter().sum::<f64>() as u64
+}
+
+/// The books: each credit was used, wasted or dropped once all is over, a packet left for each that was used, and nothing but credits was dropped.
+fn books(done: &Run) {
+    assert!(done.simulation.books().balance());
+    let [sent, used, wasted, dropped, under_way] =
+        ["sent", "used", "wasted", "dropped", "in_flight"].map(|column| sum(done, "credits", column));
+    assert_eq!(sent, used + wasted + dropped + under_way);
+    assert_eq!(used, sum(done, "flows", "packets_sent"));
+    assert_eq!(dropped, done.simulation.books().dropped);
+    assert_eq!(dropped, sum(done, "queues", "drops_full"));
+    assert_eq!(sum(done, "flows", "retransmissions"), 0);
+}
+
+/// A message of one packet: the request, a credit, the packet. Exact.
+#[test]
+fn a_packet_comes_a_round_trip_after_its_request() {
+    let done = run(incast(1, 1, json!({})));
+    assert_eq!(done.fct(), [2 * SHORT + LONG]);
+    assert_eq!(sum(&done, "credits", "used"), 1);
+    books(&done);
+}
+
+/// A flow alone has the link but for the credits of the way back, which has 84 of 84 + 1538 bytes of it; and it sends a tenth more
+/// credits than pass, of which the port drops 1 - 1/1.1.
+#[test]
+fn a_flow_alone_fills_its_link() {
+    for rate in [10.0, 100.0] {
+        let done = run(incast(
+            1,
+            1,
+            json!({"duration": "12ms", "warmup": "4ms", "topology": {"rate": format!("{rate}Gbps")},
+                "traffic": {"x": {"bytes": "none"}}}),
+        ));
+        let goodput = done.flow("goodput_bps") / 1e9;
+        close("the rate", goodput, rate * MTU as f64 / (FULL + CREDIT) as f64, 0.002);
+        close("lost credits", done.column("credits", "loss")[0], 1.0 - 1.0 / 1.1, 0.03);
+        assert_eq!(sum(&done, "credits", "dropped"), sum(&done, "queues", "drops_full"));
+    }
+}
+
+/// Algorithm 1 by hand with 1/2 for the first rate and w, and no jitter: rates of 0.5, 0.8 and 0.95 of the link for a period each, and
+/// all of it from then on. So the flow loses 0.5 + 0.2 + 0.05 of a period against the link. A period lasts a round trip from a
+/// credit to its data, to its first credit after that: at most two packets' times at half the rate.
+#[test]
+fn convergence_takes_three_periods() {
+    let half = json!({"transport": {"first_rate": 0.5, "w_first": 0.5, "jitter": 0.0}});
+    let packets = 2000;
+    let done = run(incast(1, packets, half));
+    let lost = (done.fct()[0] - (2 * SHORT + LONG) - (packets - 1) * APART) as f64;
+    let period = (SHORT + LONG) as f64;
+    let (least, most) = (0.75 * period, 0.75 * (period + 2.0 * APART as f64) + 2.0 * APART as f64);
+    assert!((least..most).contains(&lost), "{lost} is not from {least} to {most}");
+    books(&done);
+}
+
+/// Data never wait behind more than the credits that came in a burst: all credits to one port pass its meter on their way, which lets two leave
+/// together. Nothing is lost, and the link never rests: the last message ends when all packets have had its time.
+#[test]
+fn an_incast_has_no_queue_and_loses_nothing() {
+    for senders in [2, 16, 64] {
+        let packets = 6400 / senders;
+        let done = run(incast(senders, packets, json!({})));
+        books(&done);
+        let most = done.port("switch->r0", "max_bytes");
+        assert!(most <= 3.0 * FULL as f64, "{senders}: {most}");
+        let last = *done.fct().iter().max().expect("messages") as f64;
+        let all = (2 * SHORT + LONG + (senders * packets - 1) * APART) as f64;
+        assert!((0.999..1.03).contains(&(last / all)), "{senders}: {}", last / all);
+        assert_eq!(sum(&done, "credits", "in_flight"), 0);
+    }
+}
+
+/// Where credits wait in queues of their own on the way to several senders, at most eight each, data may come together that were asked for
+/// apart: by as many packets as credits may wait (Cho 2017 s.3.1: the spread of delays times the link's rate).
+#[test]
+fn queues_are_bounded_by_the_waits_of_credits() {
+    let done = run(json!({
+        "duration": "10ms",
+        "topology": {"kind": "star", "senders": 8, "receivers": 8, "rate": "10Gbps", "delay": "1us"},
+        "queue": "credit",
+        "transport": {"profile": "expresspass", "cc": "line-rate"},
+        "traffic": {"x": {"kind": "bulk", "from": "s*", "to": "r*", "pattern": "all"}},
+    }));
+    let most = done.column("queues", "max_bytes").into_iter().fold(0.0, f64::max);
+    assert!(most <= (8 + 3) as f64 * FULL as f64 + 8.0 * CREDIT as f64, "{most}");
+    let dropped = sum(&done, "credits", "dropped");
+    assert!(dropped > 1000 && done.simulation.books().dropped == dropped, "{dropped}");
+    // All links of receivers are nearly full.
+    let goodput: f64 = done.column("flows", "goodput_bps").iter().sum::<f64>() / 1e9;
+    close("all rates", goodput, 80.0 * MTU as f64 / (FULL + CREDIT) as f64, 0.1);
+}
+
+/// Several flows at one port share it, and their credits are dropped about as the target says.
+#[test]
+fn losses_of_credits_come_to_their_target() {
+    for senders in [2, 4, 16] {
+        let done = run(incast(
+            senders,
+            1,
+            json!({"duration": "60ms", "warmup": "20ms", "traffic": {"x": {"bytes": "none"}}}),
+        ));
+        let (dropped, sent) = (sum(&done, "credits", "dropped") as f64, sum(&done, "credits", "sent") as f64);
+        assert!((dropped / sent - 0.1).abs() < 0.05, "{senders}: {}", dropped / sent);
+        let rates = done.column("flows", "goodput_bps");
+        let (all, squares) = (rates.iter().sum::<f64>(), rates.iter().map(|rate| rate * rate).sum::<f64>());
+        let fair = all * all / (squares * senders as f64);
+        assert!(fair > 0.9, "{senders}: {fair} {rates:?}");
+        close("the link", all / 1e9, 10.0 * MTU as f64 / (FULL + CREDIT) as f64, 0.02);
+    }
+}
+
+/// Lost packets of any kind are made up for: requests and stops go again, gaps that credits report too.
+#[test]
+fn faults_of_wires_are_repaired() {
+    let done = run(incast(4, 500, json!({"port": {"*->*": {"loss": 0.01}}})));
+    assert_eq!(done.column("flows", "delivered_bytes"), [(500 * MTU) as f64; 4]);
+    assert!(done.simulation.books().balance());
+    assert!(sum(&done, "flows", "retransmissions") > 10);
+    let [sent, used, wasted, dropped] =
+        ["sent", "used", "wasted", "dropped"].map(|column| sum(&done, "credits", column));
+    assert_eq!(sent, used + wasted + dropped);
+}
+
+fn clos(topology: Value, from: &str, to: &str) -> Value {
+    json!({
+        "duration": "3ms",
+        "ecmp": "symmetric",
+        "topology": topology,
+        "queue": "credit",
+        "transport": {"profile": "expresspass", "cc": "line-rate"},
+        "traffic": {"x": {"kind": "bulk", "from": from, "to": to, "bytes": "300KB"}},
+    })
+}
+
+/// Credits take the links of their data: whatever port of a cable has sent something, its other port has too. Other rules are refused.
+#[test]
+fn credits_and_data_take_the_same_links() {
+    let leaf_spine = json!({"kind": "leaf-spine", "leaves": 4, "spines": 4, "hosts_per_leaf": 2});
+    let fat_tree = json!({"kind": "fat-tree", "k": 4, "rate": "10Gbps", "delay": "1us"});
+    for topology in [leaf_spine, fat_tree] {
+        let mut ways = std::collections::BTreeSet::new();
+        for to in 2..8 {
+            let document = clos(topology.clone(), "h0", &format!("h{to}"));
+            let done = run(document.clone());
+            let sent = done.column("queues", "packets_out");
+            let ports = done.words("queues", "port");
+            let busy: Vec<&str> =
+                ports.iter().zip(&sent).filter(|(_, sent)| **sent > 0.0).map(|(port, _)| *port).collect();
+            for port in &busy {
+                let (from, to) = port.split_once("->").expect("a port");
+                assert!(busy.contains(&format!("{to}->{from}").as_str()), "{busy:?}");
+            }
+            ways.insert(format!("{busy:?}"));
+            let refused = shallows_spec::load(&with(document, json!({"ecmp": "flow"})).to_string());
+            let faults = refused.err().map(|faults| format!("{faults:?}"));
+            assert!(faults.is_some_and(|faults| faults.contains("must be \\\"symmetric\\\"")), "{to}");
+        }
+        assert!(ways.len() == 6);
+    }
+}
+
+/// One thread, two and three give the same bytes.
+#[test]
+fn threads_change_nothing() {
+    let fat_tree = json!({"kind": "fat-tree", "k": 4, "rate": "10Gbps", "delay": "1us"});
+    let mut document = clos(fat_tree, "h*", "h0");
+    document["traffic"]["x"] =
+        json!({"kind": "poisson", "from": "h*", "to": "h*", "pattern": "all", "load": 0.4, "bytes": "20KB"});
+    let ran = |threads: usize| {
+        let mut experiment = shallows_spec::parse(&document.to_string()).expect("no faults");
+        experiment.cut = Cut::Always;
+        let mut simulation = experiment.build().unwrap_or_else(|faults| panic!("{:?}", faults.0));
+        simulation.set_threads(threads);
+        simulation.run(&Control::new()).expect("it ends");
+        assert!(simulation.books().balance());
+        format!("{:?}", simulation.tables())
+    };
+    let one = ran(1);
+    assert!(one == ran(2) && one == ran(3));
+}
+
+/// Ports that do not meter are refused by name.
+#[test]
+fn ports_without_meters_are_refused() {
+    let document = incast(2, 10, json!({"queue": {"kind": "drop-tail"}}));
+    let faults = shallows_spec::load(&document.to_string()).err().expect("it is refused");
+    assert!(format!("{faults:?}").contains("does not meter credits"), "{faults:?}");
+    let done = run(with(document, json!({"transport": {"unmetered": "allowed"}})));
+    assert_eq!(sum(&done, "flows", "delivered_bytes"), 20 * MTU);
+}
