@@ -2,7 +2,8 @@
 //!
 //! Source: as `mod.rs`; Cho et al. 2017 s.3.1 and 3.2. A packet that carries credit number n behind number m says that the n - m - 1
 //! between them were dropped, since credits and data keep their order on one path. The update period is the time from a credit to its data,
-//! smoothed by 0.2 (the authors' simulator: `update_rtt`); an update waits for news of a credit.
+//! smoothed by 0.2 (the authors' simulator: `update_rtt`). Our reading of the algorithm's period: the credits that were sent in the round trip
+//! after an update. The update by their losses comes when they are known, a round trip later; `judged = "known"` is the other reading.
 
 use super::feedback::Feedback;
 use super::wire::ANSWER;
@@ -40,6 +41,8 @@ pub struct CreditReceiver {
     /// Credits of the present period that were dropped, and all of which something is known.
     period: (u64, u64),
     updated_at: Time,
+    /// Number of the first credit of the period, and one beyond the last where that is known.
+    judged: (u64, Option<u64>),
     /// From a credit to its data.
     rtt: Option<Span>,
     /// When something came from the sender.
@@ -74,6 +77,7 @@ impl CreditReceiver {
             sent_at: VecDeque::new(),
             period: (0, 0),
             updated_at: Time::ZERO,
+            judged: (0, None),
             rtt: None,
             heard_at: Time::ZERO,
             // The label has a hash of the ends under the run's seed.
@@ -122,7 +126,7 @@ impl CreditReceiver {
     fn begin(&mut self, config: &Config, net: &mut Net) {
         self.control = Feedback::new(self.most, &config.expresspass);
         (self.period, self.updated_at) = ((0, 0), net.now);
-        (self.unknown, self.credit_at) = (self.number, net.now);
+        (self.unknown, self.judged, self.credit_at) = (self.number, (self.number, None), net.now);
         self.sent_at.clear();
         self.give(config, net);
     }
@@ -139,7 +143,11 @@ impl CreditReceiver {
         let mut sent_at = now;
         (0..=passed).for_each(|_| sent_at = self.sent_at.pop_front().unwrap_or(now));
         self.unknown = number + 1;
-        (self.period.0, self.period.1) = (self.period.0 + passed, self.period.1 + passed + 1);
+        // Of the period's are those from its first number to its last: the one that came, and dropped ones below it.
+        let (first, beyond) = (self.judged.0.max(number - passed), self.judged.1.unwrap_or(u64::MAX));
+        let dropped = number.min(beyond).saturating_sub(first);
+        let came = u64::from((first..beyond).contains(&number));
+        self.period = (self.period.0 + dropped, self.period.1 + dropped + came);
         let rtt = now - sent_at;
         let smooth =
             |old: Span| Span::ps(((1.0 - GAIN) * old.as_ps() as f64 + GAIN * rtt.as_ps() as f64) as u64);
@@ -161,10 +169,16 @@ impl CreditReceiver {
     /// Sends a credit and sets the time of the next one.
     fn give(&mut self, config: &Config, net: &mut Net) {
         let (rules, now) = (&config.expresspass, net.now);
-        if let Some(rtt) = self.rtt.filter(|rtt| now - self.updated_at >= *rtt && self.period.1 > 0) {
-            let least = 1.0 / rtt.as_secs_f64().max(f64::MIN_POSITIVE);
-            self.control.update(self.period, least, rules);
-            (self.period, self.updated_at) = ((0, 0), now);
+        if let Some(rtt) = self.rtt.filter(|rtt| now - self.updated_at >= *rtt) {
+            let beyond = *self.judged.1.get_or_insert(self.number);
+            if self.period.1 > 0 && (rules.known || self.unknown >= beyond) {
+                let least = 1.0 / rtt.as_secs_f64().max(f64::MIN_POSITIVE);
+                self.control.update(self.period, least, rules);
+                let first = if rules.known { 0 } else { self.number };
+                (self.period, self.updated_at, self.judged) = ((0, 0), now, (first, None));
+            } else if rules.known {
+                self.judged.1 = None;
+            }
         }
         self.credits += 1;
         self.sent_at.push_back(now);

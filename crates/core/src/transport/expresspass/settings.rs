@@ -21,6 +21,16 @@ crate::choices! {
     }
 }
 
+crate::choices! {
+    /// The credits by whose losses an update goes.
+    pub enum Judged {
+        /// Those sent in the round trip after the last update: their fates are known a round trip later.
+        Own = "own",
+        /// All whose fate became known in the round trip since the last update. They were sent at the rate before.
+        Known = "known",
+    }
+}
+
 crate::params! {
     /// ExpressPass. Receivers send credits at a rate, switches meter them so that data fit the links, and each lets a packet out. `cc` is
     /// line-rate, since credits are all the control there is. Hosts' ports are of the kind credit.
@@ -41,6 +51,8 @@ crate::params! {
         w_max: f64 = 0.5, "(0, 1]", "Cho 2017 s.3.2";
         /// Share of dropped credits up to which the rate grows.
         target_loss: f64 = 0.1, "[0, 1)", "Cho 2017 s.3.2: 10 per cent";
+        /// The credits by whose losses an update of the rate goes.
+        judged: Judged = "own", "", "Cho 2017 s.3.2: credits of the period; the authors' simulator: known, beside which many flows overshoot";
         /// The time between two credits is longer or shorter by up to this part of it, at random.
         jitter: f64 = 0.1, "[0, 1)", "the authors' simulator: from -0.1 to 0.1";
         /// A request or a stop goes again after this without an answer, or after two round trips if that is longer.
@@ -70,6 +82,8 @@ pub struct Rules {
     pub w_max: f64,
     /// Share of dropped credits that is aimed at.
     pub target_loss: f64,
+    /// Updates go by the losses of all credits whose fate became known.
+    pub known: bool,
     /// Jitter of the time between credits.
     pub jitter: f64,
     /// Requests and stops go again after this.
@@ -88,6 +102,7 @@ impl Rules {
             w_min: settings.w_min,
             w_max: settings.w_max,
             target_loss: settings.target_loss,
+            known: settings.judged == Judged::Known,
             jitter: settings.jitter,
             timeout: settings.timeout,
             patience: settings.patience,
