@@ -2,10 +2,10 @@
 //!
 //! Source: as `mod.rs`; Cho et al. 2017 s.3.1 and 3.2. A packet that carries credit number n behind number m says that the n - m - 1
 //! between them were dropped, since credits and data keep their order on one path. The update period is the time from a credit to its data,
-//! smoothed by 0.2 (the authors' simulator: `update_rtt`). Our reading of the algorithm's period: the credits that were sent in the round trip
-//! after an update. The update by their losses comes when they are known, a round trip later; `judged = "known"` is the other reading.
+//! smoothed by 0.2 (the authors' simulator: `update_rtt`). An update goes by all that became known since the last one. With `judged = "own"` it goes by
+//! the credits that were sent in the round trip after the last one, and comes when their fates are known, a round trip later.
 
-use super::feedback::Feedback;
+use super::feedback::{Feedback, Period};
 use super::wire::ANSWER;
 use crate::events::random::Stream;
 use crate::net::Net;
@@ -172,8 +172,14 @@ impl CreditReceiver {
         if let Some(rtt) = self.rtt.filter(|rtt| now - self.updated_at >= *rtt) {
             let beyond = *self.judged.1.get_or_insert(self.number);
             if self.period.1 > 0 && (rules.known || self.unknown >= beyond) {
-                let least = 1.0 / rtt.as_secs_f64().max(f64::MIN_POSITIVE);
-                self.control.update(self.period, least, rules);
+                let ((dropped, total), round_trip) = (self.period, rtt.as_secs_f64());
+                // What is known about a period's own credits spans the round trip in which they were sent.
+                let seconds = if rules.known {
+                    (now - self.updated_at).as_secs_f64()
+                } else {
+                    total as f64 / self.control.rate
+                };
+                self.control.update(Period { dropped, total, seconds, round_trip }, rules);
                 let first = if rules.known { 0 } else { self.number };
                 (self.period, self.updated_at, self.judged) = ((0, 0), now, (first, None));
             } else if rules.known {

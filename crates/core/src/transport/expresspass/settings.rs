@@ -22,6 +22,16 @@ crate::choices! {
 }
 
 crate::choices! {
+    /// The rule by which the rate of credits follows their losses.
+    pub enum Control {
+        /// That of the authors' simulator, whose target falls as the rate comes near the link's.
+        Simulator = "simulator",
+        /// Algorithm 1 of the paper, whose rate goes beyond the link's by the target.
+        Algorithm1 = "algorithm-1",
+    }
+}
+
+crate::choices! {
     /// The credits by whose losses an update goes.
     pub enum Judged {
         /// Those sent in the round trip after the last update: their fates are known a round trip later.
@@ -49,10 +59,12 @@ crate::params! {
         w_min: f64 = 0.01, "(0, 1]", "Cho 2017 s.3.2; the authors' simulator: min_w_";
         /// The greatest weight of an increase.
         w_max: f64 = 0.5, "(0, 1]", "Cho 2017 s.3.2";
-        /// Share of dropped credits up to which the rate grows.
+        /// The rule by which the rate of credits follows their losses.
+        control: Control = "simulator", "", "ns2-xpass, credit_feedback_control: with algorithm 1 the queue of credits stays full, and a later flow loses most of its own";
+        /// With control = "algorithm-1": share of dropped credits up to which the rate grows.
         target_loss: f64 = 0.1, "[0, 1)", "Cho 2017 s.3.2: 10 per cent";
         /// The credits by whose losses an update of the rate goes.
-        judged: Judged = "own", "", "Cho 2017 s.3.2: credits of the period; the authors' simulator: known, beside which many flows overshoot";
+        judged: Judged = "known", "", "the authors' simulator; the paper does not say when fates are known";
         /// The time between two credits is longer or shorter by up to this part of it, at random.
         jitter: f64 = 0.1, "[0, 1)", "the authors' simulator: from -0.1 to 0.1";
         /// A request or a stop goes again after this without an answer, or after two round trips if that is longer.
@@ -80,7 +92,9 @@ pub struct Rules {
     pub w_min: f64,
     /// Greatest weight.
     pub w_max: f64,
-    /// Share of dropped credits that is aimed at.
+    /// It is algorithm 1 of the paper.
+    pub algorithm1: bool,
+    /// Its share of dropped credits that is aimed at.
     pub target_loss: f64,
     /// Updates go by the losses of all credits whose fate became known.
     pub known: bool,
@@ -101,6 +115,7 @@ impl Rules {
             w_first: settings.w_first,
             w_min: settings.w_min,
             w_max: settings.w_max,
+            algorithm1: settings.control == Control::Algorithm1,
             target_loss: settings.target_loss,
             known: settings.judged == Judged::Known,
             jitter: settings.jitter,
