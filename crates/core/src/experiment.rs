@@ -1,5 +1,6 @@
 //! A checked experiment: one run, with every setting in place.
 
+use crate::net::pfc::watchdog::WatchdogAction;
 use crate::net::wire::jitter::{JitterLaw, JitterOrder};
 use crate::net::wire::trace::LinkTrace;
 use crate::params::{Names, Params, Row};
@@ -181,8 +182,12 @@ crate::params! {
         lossy: Lossy = "refused", "", "a lossless priority is lossless";
         /// The end of a deadlock, in which ports of a cycle wait for each other for ever.
         deadlock: Deadlocks = "stop", "", "a run that stands still is an error";
-        /// With deadlock = "watchdog": a switch's port that is paused for so long drops its waiting packets.
-        watchdog: Span = "200ms", "(0s, 100000s]", "Junos: two polls of 100 ms";
+        /// With deadlock = "watchdog": the detection time. A switch's port whose priority is paused for so long acts.
+        watchdog: Span = "200ms", "(0s, 100000s]", "SONiC's `pfcwd start_default`; Junos: two polls of 100 ms";
+        /// What it does then, for this priority alone.
+        action: WatchdogAction = "drop", "", "SONiC's `pfcwd`: drop";
+        /// The action ends when no pause frame about the priority has come for so long, or "none": never. `flush` has no use for it.
+        restoration: Option<Span> = "200ms", "(0s, 100000s]", "SONiC's `pfcwd start_default`; `pfcwd start`: twice the detection time";
     }
 }
 
@@ -191,7 +196,7 @@ crate::choices! {
     pub enum Deadlocks {
         /// The run ends with an error that names its cycle.
         Stop = "stop",
-        /// A switch's port that is paused for too long drops its waiting packets.
+        /// A switch's port that is paused for too long acts (`pfc.action`).
         Watchdog = "watchdog",
         /// None: the run goes on to its end, and a note names the cycle.
         GoOn = "go-on",

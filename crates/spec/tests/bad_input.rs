@@ -109,7 +109,10 @@ fn wrong_documents_are_told_what_is_wrong() {
         &[
             ("priority", json!({"0": {"pfc": true, "queue": "drop-tail"}})),
             ("switch", json!({"*": {"buffer": "9MB"}})),
-            ("pfc", json!({"quanta": 20, "lossy": "yes", "deadlock": "wait", "watchdog": "0s"})),
+            (
+                "pfc",
+                json!({"quanta": 20, "lossy": "yes", "deadlock": "wait", "watchdog": "0s", "action": "alert", "restoration": "0s"}),
+            ),
         ],
         &[
             ("priority", json!({"0": {"pfc": true, "queue": "drop-tail"}})),

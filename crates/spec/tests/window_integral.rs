@@ -36,14 +36,18 @@ proptest! {
     }
 }
 
-/// Rates have no window, over queue pairs and over NDP; a window over a rate is one.
+/// Rates have no window, over queue pairs, NDP and ExpressPass; a window over a rate is one.
 #[test]
 fn a_rate_has_no_window_unless_one_bounds_it() {
     let windows = |transport: serde_json::Value| {
         let document = json!({
             "duration": "2ms",
             "topology": {"kind": "star", "senders": 2, "delay": "2us"},
-            "queue": if transport["profile"] == "ndp" { "trimming" } else { "ramp" },
+            "queue": match transport["profile"].as_str() {
+                Some("ndp") => "trimming",
+                Some("expresspass") => "credit",
+                _ => "ramp",
+            },
             "transport": transport,
             "traffic": {"load": {"kind": "bulk", "from": "s*", "to": "r0"}},
             "probe": {"flow_trace": "100us"},
@@ -65,6 +69,8 @@ fn a_rate_has_no_window_unless_one_bounds_it() {
         assert!(!windows(roce(json!(cc))), "{cc}");
         assert!(windows(roce(json!({"kind": cc, "window_rtt": "20us"}))), "{cc} with a window");
     }
-    assert!(!windows(json!({"profile": "ndp", "cc": "line-rate"})));
+    for profile in ["ndp", "expresspass"] {
+        assert!(!windows(json!({"profile": profile, "cc": "line-rate"})), "{profile}");
+    }
     assert!(windows(roce(json!("swift"))) && windows(json!({"cc": "newreno"})));
 }

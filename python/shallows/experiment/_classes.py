@@ -20,6 +20,7 @@ __all__ = [
     "CollectiveLoad",
     "CopaCc",
     "CoupledQueue",
+    "CreditQueue",
     "CubicCc",
     "D2tcpCc",
     "D3Cc",
@@ -38,6 +39,7 @@ __all__ = [
     "Event",
     "Experiment",
     "ExponentialDeadline",
+    "Expresspass",
     "FatTreeTopology",
     "FixedDeadline",
     "FixedSizes",
@@ -1414,6 +1416,24 @@ class TrimmingQueue(Part):
     """The fate of headers without room. Default: Handley 2017 s.3.2.4: return to sender."""
 
 
+class CreditQueue(Part):
+    """Credit (ExpressPass). Credits are metered so that the data that they ask for fill the link, and few of them wait. All other packets have a queue beside them."""
+
+    kind: Literal["credit"] = "credit"
+
+    limit: str = '250pkt'
+    """Most data that wait, in bytes or packets, or "none". Range [1pkt, ]. Default: the authors' simulator at 10 Gb/s: 250 packets of 1538 bytes."""
+
+    credit_limit: str = '8pkt'
+    """Most credits that wait. Range [1pkt, ]. Default: Cho 2017 s.3.1: eight credits."""
+
+    credit_burst: int = 2
+    """Credits that may leave in a row after a time without any. Range [1, 1000]. Default: the authors' simulator: maxCreditBurst, 84 * 2 bytes."""
+
+    full: str = '1538B'
+    """Bytes on the wire of the packet that a credit asks for. Range [1B, 9300B]. Default: Cho 2017 s.3.1: the largest Ethernet frame, with preamble and gap."""
+
+
 class Dualpi2Queue(Part):
     """DualPI2. A low-latency queue beside a classic one, coupled by a PI controller (RFC 9332 appendix A)."""
 
@@ -1690,7 +1710,7 @@ class Port(Part):
     pfc_response: str = 'none'
     """Flow control: time that this port takes to obey a pause frame, or "none": the standard's limit for its rate. Range [0s, 1s]. Default: IEEE 802.3-2018 s.31B.3.7."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | CreditQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "credit", "dualpi2", "dualq-curvy-red"] | None = None
     """Another discipline."""
 
     port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | HpccPortControl | Literal["none", "rcp", "sdc", "racs", "d3", "hpcc"] | None = None
@@ -1722,10 +1742,10 @@ class Priority(Part):
     pfc: bool = False
     """Whether it is lossless: switches pause their neighbours before their memory is full. Default: IEEE 802.1Qbb: off by default."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | CreditQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "credit", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of its lane at switch ports; by default that of the port."""
 
-    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | CreditQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "credit", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of its lane at host ports; by default that of the port."""
 
 
@@ -1742,7 +1762,13 @@ class Pfc(Part):
     """The end of a deadlock, in which ports of a cycle wait for each other for ever. Default: a run that stands still is an error."""
 
     watchdog: str = '200ms'
-    """With deadlock = "watchdog": a switch's port that is paused for so long drops its waiting packets. Range (0s, 100000s]. Default: Junos: two polls of 100 ms."""
+    """With deadlock = "watchdog": the detection time. A switch's port whose priority is paused for so long acts. Range (0s, 100000s]. Default: SONiC's `pfcwd start_default`; Junos: two polls of 100 ms."""
+
+    action: Literal["drop", "forward", "flush"] = 'drop'
+    """What it does then, for this priority alone. Default: SONiC's `pfcwd`: drop."""
+
+    restoration: str = '200ms'
+    """The action ends when no pause frame about the priority has come for so long, or "none": never. `flush` has no use for it. Range (0s, 100000s]. Default: SONiC's `pfcwd start_default`; `pfcwd start`: twice the detection time."""
 
 
 class Routing(Part):
@@ -2060,6 +2086,54 @@ class Ndp(Part):
     """Congestion control."""
 
 
+class Expresspass(Part):
+    """ExpressPass. Receivers send credits at a rate, switches meter them so that data fit the links, and each lets a packet out. `cc` is line-rate, since credits are all the control there is. Hosts' ports are of the kind credit."""
+
+    profile: Literal["expresspass"] = "expresspass"
+
+    mtu: str = '1460B'
+    """Payload of a full packet. Range [1B, 9000B]. Default: the authors' simulator: 1538 bytes less the header."""
+
+    header: str = '78B'
+    """Bytes of a packet's header on the wire. Range [1B, 200B]. Default: the authors' simulator: xpassHdrSize."""
+
+    credit: str = '84B'
+    """Bytes of a credit, and of requests, stops and their answers. Range [1B, 200B]. Default: Cho 2017 s.3.1: the least Ethernet frame, with preamble and gap."""
+
+    first_rate: float = 0.5
+    """First rate of a flow's credits, as a part of what fills the link. Range (0, 1]. Default: the authors' simulator: alpha."""
+
+    w_first: float = 0.0625
+    """How far the first increase goes. Range (0, 1]. Default: the authors' simulator: w_init."""
+
+    w_min: float = 0.01
+    """The least weight of an increase. Range (0, 1]. Default: Cho 2017 s.3.2; the authors' simulator: min_w_."""
+
+    w_max: float = 0.5
+    """The greatest weight of an increase. Range (0, 1]. Default: Cho 2017 s.3.2."""
+
+    target_loss: float = 0.1
+    """Share of dropped credits up to which the rate grows. Range [0, 1). Default: Cho 2017 s.3.2: 10 per cent."""
+
+    judged: Literal["own", "known"] = 'own'
+    """The credits by whose losses an update of the rate goes. Default: Cho 2017 s.3.2: credits of the period; the authors' simulator: known, beside which many flows overshoot."""
+
+    jitter: float = 0.1
+    """The time between two credits is longer or shorter by up to this part of it, at random. Range [0, 1). Default: the authors' simulator: from -0.1 to 0.1."""
+
+    timeout: str = '1ms'
+    """A request or a stop goes again after this without an answer, or after two round trips if that is longer. Range (0s, 10000s]. Default: the authors' simulator: 1 ms for stops, 0.1 ms for requests."""
+
+    patience: str = '100ms'
+    """A receiver to which nothing comes for so long sends no more credits. Range (0s, 10000s]. Default: none: longer than the time between credits of thousands of flows at 10 Gb/s."""
+
+    unmetered: Literal["refused", "allowed"] = 'refused'
+    """Whether ports of switches may pass credits on without a meter, and credits may take other links than data. Default: Cho 2017 s.3.1: every port meters, and paths are symmetric."""
+
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
+    """Congestion control."""
+
+
 class Udp(Part):
     """Datagrams: UDP, or unreliable datagrams of RoCEv2. Nothing is acknowledged or sent again, and no congestion control is at work. Loads of the kind `datagrams` have this profile, and no others."""
 
@@ -2116,7 +2190,7 @@ class BulkLoad(Part):
     primer: str = '0B'
     """Bytes sent at time 0, before the start proper, on the same connection. Default: none; the ns-2 inputs of xDCTCP send 10 000."""
 
-    transport: Transport | Roce | Ndp | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2164,7 +2238,7 @@ class MessagesLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2215,7 +2289,7 @@ class PoissonLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2263,7 +2337,7 @@ class IncastLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2284,7 +2358,7 @@ class TableLoad(Part):
     connection: Literal["persistent", "fresh"] = 'fresh'
     """The connections that carry the flows: one for each row, or one for each sender and receiver, whose rows it sends in order of their starts. The completion time of a row then counts from its start in both cases. Default: flows of a trace; RDMA applications keep their queue pairs, so "persistent" there."""
 
-    transport: Transport | Roce | Ndp | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2353,7 +2427,7 @@ class DatagramsLoad(Part):
     sizes: FixedSizes | UniformSizes | ParetoSizes | EmpiricalSizes | Literal["fixed", "uniform", "pareto", "empirical"] | None = None
     """Distribution of sizes."""
 
-    transport: Transport | Roce | Ndp | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2395,7 +2469,7 @@ class CollectiveLoad(Part):
     connection: Literal["persistent", "fresh"] = 'persistent'
     """The connections that carry the messages; those that are kept open at time 0. Default: libraries open connections once."""
 
-    transport: Transport | Roce | Ndp | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2416,7 +2490,7 @@ class GraphLoad(Part):
     connection: Literal["persistent", "fresh"] = 'persistent'
     """The connections that carry them; those that are kept open at time 0, one for each pair of hosts. Default: libraries open connections once."""
 
-    transport: Transport | Roce | Ndp | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2485,16 +2559,16 @@ class Experiment(WholeExperiment):
     seed: int = 1
     """Seed of all random numbers. Default: any."""
 
-    ecmp: Literal["flow", "round-robin", "random", "weighted", "flowlet", "permutation", "least-loaded"] = 'flow'
+    ecmp: Literal["flow", "round-robin", "random", "weighted", "flowlet", "permutation", "least-loaded", "symmetric"] = 'flow'
     """How several equally short paths are shared: by flows, each by a hash, by bursts of flows, or by packets. Default: RFC 2992; packets overtake each other where they share paths."""
 
     topology: StarTopology | DumbbellTopology | ParkingLotTopology | TreeTopology | MultiRackTopology | LeafSpineTopology | FatTreeTopology | TorusTopology | DragonflyTopology | RailTopology | GraphTopology | CustomPart | Literal["star", "dumbbell", "parking-lot", "tree", "multi-rack", "leaf-spine", "fat-tree", "torus", "dragonfly", "rail", "graph"] | None = None
     """The network."""
 
-    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    queue: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | CreditQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "credit", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of switch ports."""
 
-    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "dualpi2", "dualq-curvy-red"] | None = None
+    nic: DropTailQueue | ThresholdQueue | RedQueue | TcRedQueue | DoubleThresholdQueue | CoupledQueue | Pi2Queue | PolicerQueue | CodelQueue | FqQueue | FqCodelQueue | PieQueue | RampQueue | PriorityQueue | PfabricQueue | TrimmingQueue | CreditQueue | Dualpi2Queue | DualqCurvyRedQueue | Literal["drop-tail", "threshold", "red", "tc-red", "double-threshold", "coupled", "pi2", "policer", "codel", "fq", "fq-codel", "pie", "ramp", "priority", "pfabric", "trimming", "credit", "dualpi2", "dualq-curvy-red"] | None = None
     """Discipline of host ports. By default that of the profile: `fq` for `datacentre` and `linux`, drop-tail without limit for others and where profiles differ."""
 
     port_control: NonePortControl | RcpPortControl | SdcPortControl | RacsPortControl | D3PortControl | HpccPortControl | Literal["none", "rcp", "sdc", "racs", "d3", "hpcc"] | None = None
@@ -2518,7 +2592,7 @@ class Experiment(WholeExperiment):
     event: dict[str, Event] | None = None
     """Changes of links at their times, by name."""
 
-    transport: Transport | Roce | Ndp | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
     """TCP, or queue pairs of RoCEv2, and the congestion control."""
 
     traffic: dict[str, BulkLoad | MessagesLoad | PoissonLoad | IncastLoad | TableLoad | DatagramsLoad | CollectiveLoad | GraphLoad | CustomPart] | None = None

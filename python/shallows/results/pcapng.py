@@ -1,4 +1,4 @@
-"""Recorded packets as a capture file that Wireshark reads: Ethernet, IPv4; TCP, RoCEv2 or NDP; nanoseconds.
+"""Recorded packets as a capture file that Wireshark reads: Ethernet, IPv4; TCP, RoCEv2, NDP, ExpressPass; ns.
 
 Sources: the PCAP Next Generation format (draft-ietf-opsawg-pcapng), RFC 791, RFC 9293 s.3.1, RFC 7323 (window
 scale, timestamps), RFC 2018 (SACK), RFC 3168 (ECN), RFC 9768 (AccECN). Written by hand since the libraries
@@ -163,7 +163,7 @@ def _roce_frame(row: Mapping[str, Any], addresses: Mapping[str, int]) -> tuple[b
 
 
 def _ndp_frame(row: Mapping[str, Any], addresses: Mapping[str, int]) -> tuple[bytes, int]:
-    """NDP has no number among IP's protocols: 253 is for experiments (RFC 3692).
+    """NDP and ExpressPass have no number among IP's protocols: 253 is for experiments (RFC 3692).
 
     Behind IP come kind, flow and number in 13 bytes, and zeros, so that a frame has the packet's size.
     """

@@ -64,7 +64,7 @@ impl Experiment {
 fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> Simulation {
     let Checked {
         graph,
-        routing,
+        mut routing,
         chosen,
         classes,
         class_of,
@@ -117,6 +117,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     record(experiment, &traced, classes.len(), &mut ports, &in_order);
     let weights = chosen.iter().map(|chosen| chosen.settings.weight as u32);
     let weights = if run.ecmp == Ecmp::Weighted { weights.collect() } else { Arc::default() };
+    routing.symmetric = run.ecmp == Ecmp::Symmetric;
     let sharing = Sharing { ecmp: run.ecmp, seed: run.seed, gap: experiment.routing.flowlet_gap, weights };
     let (mut networks, places, mut directory) =
         lay_out(ports, buffers, routing, &partition, experiment, (&graph, &sharing));

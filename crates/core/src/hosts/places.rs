@@ -46,6 +46,8 @@ impl Hosts {
         end.vacant = true;
         if let Some(receiver) = end.receiver.tcp() {
             receiver.ack_at = Time::MAX; // one whose sender gave up may still want to speak
+        } else if let AnyReceiver::Credit(receiver) = &mut end.receiver {
+            receiver.rest();
         } else if matches!(end.receiver, AnyReceiver::Ndp(_)) {
             let node = end.about.ends.1.0;
             self.forget_pulls(place, node);

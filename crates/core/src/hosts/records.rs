@@ -61,6 +61,21 @@ pub struct FlowRow {
     pub alpha: Option<f64>,
     /// The fate of its datagrams, if it sends such.
     pub datagrams: Option<Box<Datagrams>>,
+    /// The fate of its credits, over ExpressPass.
+    pub credits: Option<Box<Credits>>,
+}
+
+/// The fate of the credits of one connection.
+#[derive(Debug, Clone, Copy)]
+pub struct Credits {
+    /// Sent by the receiver.
+    pub sent: u64,
+    /// Each let a packet out.
+    pub used: u64,
+    /// There was nothing to send.
+    pub wasted: u64,
+    /// Dropped by ports, or lost on wires.
+    pub dropped: u64,
 }
 
 /// The fate of the datagrams of one sender.
@@ -119,6 +134,15 @@ impl FlowRow {
                     let in_flight = sending.under_way(receiving).min(counts.packets - received.datagrams);
                     Some(Box::new(Datagrams { late, received, in_flight }))
                 }
+                _ => None,
+            },
+            credits: match (&sending.sender, &receiving.receiver) {
+                (AnySender::Credit(sender), AnyReceiver::Credit(receiver)) => Some(Box::new(Credits {
+                    sent: receiver.credits,
+                    used: sender.used,
+                    wasted: sender.wasted,
+                    dropped: sender.dropped,
+                })),
                 _ => None,
             },
         }

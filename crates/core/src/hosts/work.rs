@@ -11,7 +11,7 @@ use crate::packet::{Flags, NONE, Packet};
 use crate::probe::traces::FlowTraceRow;
 use crate::routing::ideal::Ideals;
 use crate::transport::halves::with_sender;
-use crate::transport::{AnyReceiver, Config, State};
+use crate::transport::{AnyReceiver, AnySender, Config, State};
 use shallows_units::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -222,6 +222,11 @@ impl Hosts {
                 pulls = true;
                 receiver.next
             }
+            AnyReceiver::Credit(receiver) => {
+                receiver.on_packet(packet, config, net);
+                arm(receiver.credit_at, &mut receiver.timer_at, end.timer, net);
+                receiver.next
+            }
             AnyReceiver::Datagram(receiver) => {
                 receiver.on_packet(packet, config.header, net.now);
                 0 // no message waits for it
@@ -295,6 +300,11 @@ impl Hosts {
                     self.loads[end.about.load as usize].timeouts += timeout;
                 }
             }
+            AnyReceiver::Credit(receiver) => {
+                receiver.timer_at = Time::MAX;
+                receiver.on_timer(config, net);
+                arm(receiver.credit_at, &mut receiver.timer_at, end.timer, net);
+            }
             AnyReceiver::Roce(_) | AnyReceiver::Ndp(_) | AnyReceiver::Datagram(_) => {}
         }
         end.passed.0 += net.totals.sent - sent;
@@ -309,6 +319,11 @@ impl Hosts {
             return;
         }
         end.lost += 1;
+        if change.what == Happened::LostCredit
+            && let AnySender::Credit(sender) = &mut end.sender
+        {
+            sender.dropped += 1;
+        }
         self.loads[end.about.load as usize].lost += 1;
         if end.is_over() {
             self.note_idle(change.flow, change.at);

@@ -373,14 +373,16 @@ impl Network {
             port.counts.dropped_bytes += if why.on_wire() { 0 } else { u64::from(packet.size) };
         }
         let cut = matches!(why, DropWhy::Dead | DropWhy::Cut) || why.on_wire();
-        if port.flags.switch && !cut && packet.flags.any(Flags::REVERSE) {
+        let credit = packet.is_credit();
+        if port.flags.switch && !cut && !credit && packet.flags.any(Flags::REVERSE) {
             let (all, shared) = self.lost_answers.entry(number).or_default();
             (*all, *shared) = (*all + 1, *shared + u64::from(why == DropWhy::Buffer));
         }
         if let Some(arrivals) = &mut port.arrivals {
             arrivals[directory.class(&packet)].drops += 1;
         }
-        self.changes.push(Change { flow: packet.flow, what: Happened::Lost, at: self.now });
+        let what = if credit { Happened::LostCredit } else { Happened::Lost };
+        self.changes.push(Change { flow: packet.flow, what, at: self.now });
         self.totals.dropped += 1;
         self.extensions.take(packet.extension);
     }

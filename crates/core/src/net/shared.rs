@@ -137,6 +137,8 @@ impl Directory {
 pub enum Happened {
     /// It was lost.
     Lost,
+    /// It was lost, and a credit of ExpressPass.
+    LostCredit,
     /// An injected fault made one more.
     Doubled,
     /// It left its host's port, which held so many of its connection that the sender waits.

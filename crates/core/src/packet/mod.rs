@@ -74,6 +74,8 @@ impl Flags {
     pub const PUSH: Flags = Flags(1 << Self::ACE_SHIFT);
     /// On the way there: a copy that an injected fault made. Datagrams have nothing else by which to know one.
     pub const COPY: Flags = Flags(1 << (Self::ACE_SHIFT + 1));
+    /// On the way back: a credit of ExpressPass, which ports of the kind credit meter. What a switch has trimmed has [`Flags::PROBE`] too.
+    pub const CREDIT: Flags = Flags(Flags::TRIMMABLE.0 | Flags::REVERSE.0);
     /// On the way back over RoCEv2: a congestion notification packet. No acknowledgement of TCP has the bit.
     pub const CNP: Flags = Flags::CWR;
 
@@ -150,6 +152,13 @@ impl Packet {
     #[inline]
     pub fn trimmed(&self) -> bool {
         self.flags.any(Flags::TRIMMABLE) && self.flags.any(Flags::PROBE)
+    }
+
+    /// It is a credit of ExpressPass.
+    #[inline]
+    pub fn is_credit(&self) -> bool {
+        let kinds = Flags::CREDIT.with(Flags::PROBE);
+        self.flags.0 & kinds.0 == Flags::CREDIT.0
     }
 
     /// A switch may mark it instead of dropping it.

@@ -343,12 +343,15 @@ disciplines! {
         "priority" => Priority(priority),
         "pfabric" => Pfabric(pfabric),
         "trimming" => Trimming(trimming),
+        "credit" => Credit(credit),
         "dualpi2" => DualPi2(dualpi2),
         "dualq-curvy-red" => DualQCurvyRed(dualq_curvy_red),
     }
 }
 
 impl Queue {
+    /// Name of the discipline that meters credits.
+    pub const CREDIT: &str = "credit";
     /// Name of the discipline that cuts payloads off.
     pub const TRIMMING: &str = "trimming";
     /// The discipline that drops by a meter, whatever stands in the queue.

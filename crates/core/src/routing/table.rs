@@ -91,6 +91,8 @@ pub struct Routing {
     /// Bits of a label below the destination.
     spare: u32,
     salt: u64,
+    /// The packets of a connection there and back have the same hash.
+    pub symmetric: bool,
     /// Pages of a node.
     width: usize,
     /// By node and page: a place in `pool`.
@@ -198,6 +200,7 @@ impl Routing {
             roots,
             spare: 32 - bits.max(1),
             salt: Stream::new(seed, "ecmp", u64::MAX).below(u64::MAX),
+            symmetric: false,
         }
     }
 
@@ -251,7 +254,8 @@ impl Routing {
         let label = |to: NodeId, flow: u64| {
             self.host[to.index()].there() << self.spare | (flow >> (64 - self.spare)) as u32
         };
-        [label(to, flow(from, to)), label(from, flow(to, from))]
+        let there = flow(from, to);
+        [label(to, there), label(from, if self.symmetric { there } else { flow(to, from) })]
     }
 
     /// How packets of `host` enter the network.

@@ -2,6 +2,7 @@
 
 use super::config::{Config, TransportKind};
 use super::datagram::{DatagramReceiver, DatagramSender, Late};
+use super::expresspass::{CreditReceiver, CreditSender};
 use super::half::{Half, SenderCounts, State};
 use super::ndp::{NdpReceiver, NdpSender};
 use super::receiver::{Receiver, ReceiverCounts};
@@ -23,6 +24,8 @@ pub enum AnySender {
     Read(Source),
     /// NDP's.
     Ndp(NdpSender),
+    /// ExpressPass's.
+    Credit(CreditSender),
     /// A socket's of datagrams.
     Datagram(DatagramSender),
 }
@@ -35,6 +38,7 @@ macro_rules! any {
             Self::Roce($end) => $call,
             Self::Read($end) => $call,
             Self::Ndp($end) => $call,
+            Self::Credit($end) => $call,
             Self::Datagram($end) => $call,
         }
     };
@@ -48,6 +52,7 @@ macro_rules! with_sender {
             $crate::transport::AnySender::Roce($end) => $call,
             $crate::transport::AnySender::Read($end) => $call,
             $crate::transport::AnySender::Ndp($end) => $call,
+            $crate::transport::AnySender::Credit($end) => $call,
             $crate::transport::AnySender::Datagram($end) => $call,
         }
     };
@@ -64,6 +69,9 @@ impl AnySender {
             }
             TransportKind::Roce => AnySender::Roce(Requester::new(flow, label, info, config, now)),
             TransportKind::Ndp => AnySender::Ndp(NdpSender::new(flow, label, info, config, now)),
+            TransportKind::ExpressPass => {
+                AnySender::Credit(CreditSender::new(flow, label, info, config, now))
+            }
             TransportKind::Datagram => {
                 AnySender::Datagram(DatagramSender::new(flow, label, info, config, now))
             }
@@ -119,6 +127,7 @@ impl AnySender {
             AnySender::Roce(requester) => requester.turn.at = at,
             AnySender::Read(source) => source.turn.at = at,
             AnySender::Ndp(sender) => sender.turn.at = at,
+            AnySender::Credit(_) => {} // a credit is all that it waits for
             AnySender::Datagram(sender) => sender.at = at,
         }
     }
@@ -143,8 +152,10 @@ impl AnySender {
     /// The warm-up ends: statistics begin.
     pub fn restart_counts(&mut self, now: Time) {
         self.half_mut().restart_counts(now);
-        if let AnySender::Datagram(sender) = self {
-            sender.late = Late::default();
+        match self {
+            AnySender::Datagram(sender) => sender.late = Late::default(),
+            AnySender::Credit(sender) => (sender.used, sender.wasted, sender.dropped) = (0, 0, 0),
+            _ => {}
         }
     }
 
@@ -193,7 +204,7 @@ impl AnySender {
         match self {
             AnySender::Tcp(sender) => sender.board.bytes(),
             AnySender::Roce(requester) => requester.sacked(),
-            AnySender::Read(_) | AnySender::Datagram(_) => 0,
+            AnySender::Read(_) | AnySender::Datagram(_) | AnySender::Credit(_) => 0,
             AnySender::Ndp(sender) => sender.sacked(),
         }
     }
@@ -205,6 +216,7 @@ impl AnySender {
             AnySender::Roce(requester) => requester.flight(),
             AnySender::Read(_) | AnySender::Datagram(_) => 0, // nobody tells it what came
             AnySender::Ndp(sender) => sender.flight(),
+            AnySender::Credit(sender) => sender.flight(),
         }
     }
 
@@ -240,6 +252,8 @@ pub enum AnyReceiver {
     Read(Reader),
     /// NDP's.
     Ndp(NdpReceiver),
+    /// ExpressPass's.
+    Credit(CreditReceiver),
     /// A socket's of datagrams.
     Datagram(DatagramReceiver),
 }
@@ -252,6 +266,7 @@ impl AnyReceiver {
             TransportKind::Roce if config.roce.reads.is_some() => AnyReceiver::Read(Reader::new(flow, label)),
             TransportKind::Roce => AnyReceiver::Roce(Responder::new(flow, label)),
             TransportKind::Ndp => AnyReceiver::Ndp(NdpReceiver::new(flow, label, config, rate)),
+            TransportKind::ExpressPass => AnyReceiver::Credit(CreditReceiver::new(flow, label, config, rate)),
             TransportKind::Datagram => AnyReceiver::Datagram(DatagramReceiver::default()),
         }
     }
@@ -281,6 +296,7 @@ impl AnyReceiver {
             AnyReceiver::Roce(responder) => responder.delivered,
             AnyReceiver::Read(reader) => reader.next,
             AnyReceiver::Ndp(receiver) => receiver.next,
+            AnyReceiver::Credit(receiver) => receiver.next,
             AnyReceiver::Datagram(receiver) => receiver.bytes,
         }
     }
@@ -292,6 +308,7 @@ impl AnyReceiver {
             AnyReceiver::Roce(responder) => responder.arrived(),
             AnyReceiver::Read(reader) => reader.next,
             AnyReceiver::Ndp(receiver) => receiver.arrived(),
+            AnyReceiver::Credit(receiver) => receiver.arrived(),
             AnyReceiver::Datagram(receiver) => receiver.bytes,
         }
     }
@@ -300,6 +317,9 @@ impl AnyReceiver {
     pub fn restart_counts(&mut self, now: Time) {
         match self {
             AnyReceiver::Datagram(receiver) => receiver.restart(now),
+            AnyReceiver::Credit(receiver) => {
+                (receiver.credits, receiver.counts) = (0, ReceiverCounts::default());
+            }
             other => *other.counts() = ReceiverCounts::default(),
         }
     }

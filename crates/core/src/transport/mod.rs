@@ -1,4 +1,5 @@
-//! TCP: sender, receiver, recovery, timers; queue pairs of RoCEv2, in `roce`; NDP, in `ndp`; datagrams, in `datagram`. Congestion
+//! TCP: sender, receiver, recovery, timers; queue pairs of RoCEv2, in `roce`; NDP, in `ndp`; ExpressPass, in
+//! `expresspass`; datagrams, in `datagram`. Congestion
 //! controls are apart, in `cc`.
 
 pub mod acks;
@@ -9,6 +10,7 @@ pub mod cutting;
 pub mod datagram;
 pub mod detection;
 pub mod explicit;
+pub mod expresspass;
 pub mod half;
 pub mod halves;
 mod info;

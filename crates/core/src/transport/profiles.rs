@@ -1,7 +1,9 @@
-//! The profiles, which set all of TCP's settings at once, and the `[transport]` table: TCP's, that of queue pairs, NDP's, or that of
-//! datagrams.
+//! The profiles, which set all of TCP's settings at once, and the `[transport]` table: TCP's, that of queue pairs, NDP's, ExpressPass's, or
+//! that of datagrams.
 
 use super::datagram::{self, DatagramSettings};
+use super::expresspass::settings::Unmetered;
+use super::expresspass::{self, ExpressPassSettings};
 use super::ndp::{self, NdpSettings};
 use super::roce::{self, RoceSettings};
 use super::settings::TransportSettings;
@@ -98,12 +100,14 @@ pub enum Other {
     Roce(RoceSettings),
     /// NDP.
     Ndp(NdpSettings),
+    /// ExpressPass.
+    ExpressPass(ExpressPassSettings),
     /// Datagrams.
     Datagrams(DatagramSettings),
 }
 
 /// The profiles of other transports than TCP.
-const OTHERS: [&str; 3] = [roce::PROFILE, ndp::PROFILE, datagram::PROFILE];
+const OTHERS: [&str; 4] = [roce::PROFILE, ndp::PROFILE, expresspass::PROFILE, datagram::PROFILE];
 
 /// Faults of the settings of another transport than TCP beside its control.
 type CheckOther<S> = fn(&S, &str, Option<&Algorithm>, &mut Faults);
@@ -112,6 +116,7 @@ fn settings_of(profile: Option<&Value>) -> (&'static str, Vec<Param>) {
     match profile {
         Some(name) if name == roce::PROFILE => (roce::PROFILE, RoceSettings::list()),
         Some(name) if name == ndp::PROFILE => (ndp::PROFILE, NdpSettings::list()),
+        Some(name) if name == expresspass::PROFILE => (expresspass::PROFILE, ExpressPassSettings::list()),
         Some(name) if name == datagram::PROFILE => (datagram::PROFILE, DatagramSettings::list()),
         _ => ("", TransportSettings::list()),
     }
@@ -189,6 +194,11 @@ impl Transport {
                 ndp::PROFILE => {
                     let own = Self::read_other(table, written, control, "NDP", NdpSettings::check);
                     (own.common(), Other::Ndp(own))
+                }
+                expresspass::PROFILE => {
+                    let check = ExpressPassSettings::check;
+                    let own = Self::read_other(table, written, control, "ExpressPass", check);
+                    (own.common(), Other::ExpressPass(own))
                 }
                 _ => {
                     let own = Self::read_other(table, written, control, "datagrams", DatagramSettings::check);
@@ -282,6 +292,19 @@ impl Transport {
         }
     }
 
+    /// The rules of ExpressPass, or its defaults.
+    pub fn expresspass(&self) -> expresspass::Rules {
+        match &self.other {
+            Other::ExpressPass(own) => expresspass::Rules::new(own),
+            _ => expresspass::Rules::new(&ExpressPassSettings::defaults()),
+        }
+    }
+
+    /// Its credits must be metered by every switch.
+    pub fn needs_meters(&self) -> bool {
+        matches!(&self.other, Other::ExpressPass(own) if own.unmetered == Unmetered::Refused)
+    }
+
     /// Priority and bytes of the largest packets of each kind.
     pub fn largest_frames(&self) -> Vec<(u64, u64)> {
         let s = &self.settings;
@@ -300,6 +323,7 @@ impl Transport {
     pub fn nic(&self) -> Value {
         match self.other {
             Other::Ndp(_) => return NdpSettings::nic(),
+            Other::ExpressPass(_) => return ExpressPassSettings::nic(),
             Other::Datagrams(_) => return "fq".into(), // Linux's sch_fq serves UDP's flows too
             Other::None | Other::Roce(_) => {}
         }
@@ -316,6 +340,7 @@ impl Transport {
             Other::None => self.settings.show(&mut map),
             Other::Roce(roce) => roce.show(&mut map),
             Other::Ndp(ndp) => ndp.show(&mut map),
+            Other::ExpressPass(own) => own.show(&mut map),
             Other::Datagrams(datagrams) => datagrams.show(&mut map),
         }
         map
@@ -342,7 +367,12 @@ impl Transport {
                 backend: None,
                 facts: Facts::NONE,
             })
-            .chain([RoceSettings::component(), NdpSettings::component(), DatagramSettings::component()])
+            .chain([
+                RoceSettings::component(),
+                NdpSettings::component(),
+                ExpressPassSettings::component(),
+                DatagramSettings::component(),
+            ])
             .collect()
     }
 }

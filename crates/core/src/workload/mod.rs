@@ -55,6 +55,8 @@ pub struct Spread {
     pub blinds: bool,
     /// Packets may overtake, and the transport takes that for a loss: refused.
     pub reorders: bool,
+    /// Packets go back by other links, and the transport needs the same: refused.
+    pub asymmetric: bool,
 }
 
 /// The data for building a workload.

@@ -39,7 +39,7 @@ impl BuildCx<'_> {
                 self.faults.add(self.path, Code::NoPath.rule(rule), &serde_json::Value::Null);
                 return;
             }
-            if let Some(Spread { ecmp, blinds, reorders }) = self.spreads.filter(|_| !self.parts)
+            if let Some(Spread { ecmp, blinds, reorders, asymmetric }) = self.spreads.filter(|_| !self.parts)
                 && let Some(fork) = fork(self.routing, (from, to))
             {
                 if blinds {
@@ -47,6 +47,9 @@ impl BuildCx<'_> {
                 }
                 if reorders {
                     return self.overtakes((from, to), fork, ecmp);
+                }
+                if asymmetric {
+                    return self.returns_elsewhere((from, to), fork, ecmp);
                 }
                 self.parts = true;
             }
@@ -179,6 +182,17 @@ impl BuildCx<'_> {
             "must be \"flow\", \"weighted\" or \"flowlet\": {} has queue pairs without irn, and their packets from {from} to {to} would \
              take several paths from {fork} on. Each that overtakes counts as a loss. Or write repair = \"irn\" or \
              reordering = \"allowed\" in its transport",
+            self.path
+        );
+        self.faults.add("ecmp", Code::Conflict.rule(rule), &ecmp.show());
+    }
+
+    /// Credits that take other links than their data reserve nothing on the links of the data.
+    fn returns_elsewhere(&mut self, (from, to): Pair, fork: NodeId, ecmp: Ecmp) {
+        let (from, to, fork) = (self.graph.name(from), self.graph.name(to), self.graph.name(fork));
+        let rule = format!(
+            "must be \"symmetric\": {} runs ExpressPass, whose credits must take the links of their data, and between {from} and {to} there \
+             are several paths from {fork} on. Or write unmetered = \"allowed\" in its transport",
             self.path
         );
         self.faults.add("ecmp", Code::Conflict.rule(rule), &ecmp.show());

@@ -96,7 +96,7 @@ impl Sections {
         let warmup = one(chance, &[0, 0, duration / 3]);
         let mut document = json!({
             "seed": chance.below(1000),
-            "ecmp": one(chance, &["flow", "round-robin", "random", "weighted", "flowlet", "least-loaded", "permutation"]),
+            "ecmp": one(chance, &["flow", "round-robin", "random", "weighted", "flowlet", "least-loaded", "permutation", "symmetric"]),
             "duration": format!("{duration}us"),
             "warmup": format!("{warmup}us"),
             "topology": self.component(chance, "topology", &["graph"], true, 0.6),
@@ -123,6 +123,8 @@ impl Sections {
         document["transport"] = self.transport(chance);
         if document["transport"]["profile"] == "ndp" {
             self.trimming(chance, &mut document);
+        } else if document["transport"]["profile"] == "expresspass" {
+            self.meters(chance, &mut document);
         }
         self.priorities(chance, &mut document);
         let hosts = hosts(&mut document["topology"]);
@@ -132,7 +134,7 @@ impl Sections {
         if chance.chance(0.25) {
             self.events(chance, duration, &hosts, &mut document);
         }
-        if ["roce", "ndp"].iter().any(|profile| document["transport"]["profile"] == *profile) {
+        if ["roce", "ndp", "expresspass"].iter().any(|profile| document["transport"]["profile"] == *profile) {
             // A control of its own may need TCP.
             let loads = document["traffic"].as_object_mut().into_iter().flatten();
             let others = loads.filter(|(_, load)| load["kind"] != "datagrams");
@@ -154,9 +156,24 @@ impl Sections {
         document.as_object_mut().expect("a table").remove("switch");
     }
 
+    /// Ports that meter credits, as ExpressPass needs them; now and then others, and any paths.
+    fn meters(&self, chance: &mut Stream, document: &mut Value) {
+        document.as_object_mut().expect("a table").remove("switch");
+        if chance.chance(0.2) {
+            document["transport"]["unmetered"] = "allowed".into();
+            return;
+        }
+        let mut queue = Map::from_iter([("kind".to_owned(), "credit".into())]);
+        settings(chance, &self.0["queue"]["credit"], false, 0.3, &mut queue);
+        document["queue"] = Value::Object(queue);
+        document["ecmp"] = "symmetric".into();
+    }
+
     /// Three priorities, one of them lossless most of the time; or no setting that needs them.
     fn priorities(&self, chance: &mut Stream, document: &mut Value) {
-        if document["transport"]["profile"] == "ndp" || !chance.chance(0.25) {
+        let sorted =
+            ["ndp", "expresspass"].iter().any(|profile| document["transport"]["profile"] == *profile);
+        if sorted || !chance.chance(0.25) {
             for key in ["priority", "ack_priority"] {
                 document["transport"].as_object_mut().expect("a table").remove(key);
             }
@@ -177,7 +194,8 @@ impl Sections {
             document["switch"]["*"]["buffer"] = one(chance, &["2MB", "5MB", "1GB"]).into();
             document["pfc"] = json!({
                 "quanta": one(chance, &[65535, 65535, 4000]), "deadlock": one(chance, &["stop", "watchdog", "go-on"]),
-                "watchdog": one(chance, &["20us", "200us"]), "lossy": one(chance, &["refused", "allowed"]),
+                "watchdog": one(chance, &["20us", "200us"]), "action": one(chance, &["drop", "forward", "flush"]),
+                "restoration": one(chance, &["30us", "500us", "none"]), "lossy": one(chance, &["refused", "allowed"]),
             });
             document["queue"]["limit"] = "none".into();
             document["port"]["*->*"]["pfc_xoff"] = one(chance, &["1KB", "3KB", "20KB", "none"]).into();
@@ -238,6 +256,10 @@ impl Sections {
             if chosen["repair"] != "irn" {
                 chosen.insert("reordering".into(), "allowed".into()); // most rules of next hops would be refused
             }
+        } else if profile == "expresspass" {
+            chosen.insert("mtu".into(), one(chance, &sizes[..4]).into());
+            chosen.insert("timeout".into(), one(chance, &["20us", "100us", "1ms"]).into());
+            chosen.insert("cc".into(), "line-rate".into());
         } else if profile == "ndp" {
             chosen.insert("mtu".into(), one(chance, &sizes[..4]).into());
             chosen.insert("cc".into(), "line-rate".into());

@@ -1,4 +1,4 @@
-//! Laws of the transports beside TCP: queue pairs with each repair and NDP, under each control that runs over them, through
+//! Laws of the transports beside TCP: queue pairs with each repair, NDP and ExpressPass, under each control that runs over them, through
 //! each discipline. All other pairs are refused in words.
 
 use super::{minimal, read, simulated};
@@ -177,6 +177,27 @@ fn every_discipline_carries_ndp_and_no_control_runs_over_it() {
     for (cc, _) in simulated().map(|each| control(&each)).filter(|(cc, _)| cc["kind"] != "line-rate") {
         let found =
             faults(&document(&json!({"kind": "trimming"}), "none", &json!({"profile": "ndp", "cc": cc})));
+        assert!(found.iter().any(|fault| fault.contains("must be \"line-rate\"")), "{found:?}");
+    }
+}
+
+/// ExpressPass gets its messages through each discipline, whether it meters credits or not; those that do not must be allowed to. It has no
+/// control but its credits, and refuses each other by name.
+#[test]
+fn every_discipline_carries_expresspass_and_no_control_runs_over_it() {
+    for component in Queue::list() {
+        let queue = discipline(&component, "8pkt");
+        let mut document = document(&queue, "none", &json!({"profile": "expresspass", "cc": "line-rate"}));
+        if component.name != Queue::CREDIT {
+            let found = faults(&document);
+            assert!(found.len() == 1 && found[0].contains("does not meter credits"), "{found:?}");
+            document["transport"]["unmetered"] = "allowed".into();
+        }
+        carries(&document, component.name);
+    }
+    for (cc, _) in simulated().map(|each| control(&each)).filter(|(cc, _)| cc["kind"] != "line-rate") {
+        let transport = json!({"profile": "expresspass", "cc": cc});
+        let found = faults(&document(&json!({"kind": "credit"}), "none", &transport));
         assert!(found.iter().any(|fault| fault.contains("must be \"line-rate\"")), "{found:?}");
     }
 }

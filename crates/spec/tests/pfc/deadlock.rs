@@ -94,7 +94,7 @@ fn a_failure_ends_a_deadlock() {
 /// The watchdog ends it, at the price of packets.
 #[test]
 fn a_watchdog_ends_a_deadlock() {
-    let mut document = ring(json!({"deadlock": "watchdog", "watchdog": "1ms"}));
+    let mut document = ring(json!({"deadlock": "watchdog", "watchdog": "1ms", "action": "flush"}));
     document["duration"] = json!("30ms");
     document["transport"]["min_rto"] = json!("1ms");
     let (rate, tables) = goodput(&document);

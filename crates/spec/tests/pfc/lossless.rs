@@ -225,12 +225,14 @@ proptest! {
         document in random_network(),
         links in prop::sample::select(vec!["*->switch", "*0->*", "*->*1", "spine*->*", "*->*"]),
         times in (1u64..250_000, 1u64..50_000), after in 0u64..100_000, mode in prop::sample::select(vec!["go-on", "watchdog"]),
+        action in prop::sample::select(vec!["drop", "forward", "flush"]),
     ) {
         let (down, up) = (times.0, times.0 + times.1);
         let event = |at: u64, state: &str| json!({"at": format!("{at}ns"), "link": links, "state": state});
         let mut document = with_the_least(document);
         (document["pfc"]["lossy"], document["pfc"]["deadlock"]) = (json!("allowed"), json!(mode));
         document["pfc"]["watchdog"] = json!("20us");
+        (document["pfc"]["action"], document["pfc"]["restoration"]) = (json!(action), json!("30us"));
         document["event"] = json!({"cut": event(down, "down"), "mend": event(up, "up")});
         document["routing"] = json!({"reconvergence": format!("{after}ns")});
         let said = faults(&document);

@@ -2,6 +2,7 @@
 
 use crate::common::{Tables, run};
 use serde_json::{Value, json};
+use shallows_core::Control;
 
 /// Queue pairs behind a port that the receiver may pause; 962 bytes make 1024 on the wire, and 101 packets come.
 fn document() -> Value {
@@ -61,15 +62,82 @@ fn a_storm_spreads_to_the_senders() {
     assert!(!notes.contains("deadlock"), "a receiver that rests is none: {notes}");
 }
 
-/// With a watchdog the switch drops what waits for a pause that lasts too long, and goes on dropping at each further look.
+/// A flush drops what waits for a pause that lasts too long, and goes on dropping at each further look.
 #[test]
-fn the_watchdog_ends_a_storm() {
+fn a_flush_ends_a_storm_again_and_again() {
     let mut watched = document();
-    watched["pfc"] = json!({"deadlock": "watchdog", "watchdog": "1ms"});
+    watched["pfc"] = json!({"deadlock": "watchdog", "watchdog": "1ms", "action": "flush"});
     watched["event"] = json!({"storm": {"at": "500us", "link": "switch->r0", "pause": [3]}});
     let tables = Tables::of(&run(&watched));
     assert!(port(&tables, "queues", "drops_evicted") >= 101);
     assert_eq!(port(&tables, "queues", "packets_held"), 0);
+}
+
+/// A datagram each 10 us from 5 us on, in priority 3 and in 4; a storm in 3 from 500 us to 2500 us, and a watchdog of 1 ms.
+/// A datagram is at the port some 2 us after it was sent, so the times below lie between two of them.
+fn watched(rules: Value) -> Tables {
+    let datagrams = |priority: u64| {
+        json!({"kind": "datagrams", "from": "s0", "to": "r0", "bytes": "962B", "every": "10us", "start": "5us", "stop": "4004us",
+            "transport": {"priority": priority}})
+    };
+    let mut watched = document();
+    watched["transport"] = json!({"cc": "newreno"});
+    watched["priority"] = json!({"3": {"pfc": true}, "4": {"pfc": true}});
+    watched["traffic"] = json!({"x": datagrams(3), "y": datagrams(4)});
+    watched["pfc"] = rules;
+    watched["event"] =
+        json!({"storm": {"at": "500us", "link": "switch->r0", "pause": [3], "pause_for": "2ms"}});
+    let mut simulations = [1, 2].map(|threads| {
+        let mut simulation = crate::common::load(&watched);
+        simulation.set_threads(threads);
+        simulation
+    });
+    simulations.iter_mut().for_each(|simulation| simulation.run(&Control::new()).expect("it ends"));
+    assert!(simulations.iter().all(|simulation| simulation.books().balance()));
+    let [one, two] = simulations.map(|simulation| Tables::of(&simulation));
+    assert_eq!(one.hashes(), two.hashes());
+    one
+}
+
+/// Of a priority at `switch->r0`: storms, restorations, and packets that the watchdog dropped.
+fn storms(tables: &Tables, priority: u32) -> (u64, u64, u64) {
+    let ports = tables.words("pauses", "port");
+    let mut rows = ports.iter().zip(tables.u32("pauses", "priority"));
+    let row = rows.position(|(name, found)| *name == "switch->r0" && *found == priority).expect("a row");
+    let of = |column| tables.u64("pauses", column)[row];
+    (of("storms"), of("storms_restored"), of("watchdog_drops"))
+}
+
+/// By hand: of 400 datagrams those of 500 us to 1500 us wait, 100 of them, and are dropped with the storm's detection. Those that come until the
+/// restoration, 300 us after the last pause, are dropped as they come: 130 more. The other priority has none of it.
+#[test]
+fn a_storm_is_detected_acted_upon_and_restored() {
+    let rules = |more: Value| {
+        let mut rules = json!({"deadlock": "watchdog", "watchdog": "1ms", "restoration": "300us"});
+        rules.as_object_mut().expect("a table").extend(more.as_object().expect("a table").clone());
+        rules
+    };
+    let dropping = watched(rules(json!({})));
+    assert_eq!(dropping.u64("datagrams", "sent"), [400, 400]);
+    assert_eq!((storms(&dropping, 3), storms(&dropping, 4)), ((1, 1, 230), (0, 0, 0)));
+    assert_eq!(dropping.u64("datagrams", "arrived"), [170, 400]);
+    assert_eq!(port(&dropping, "queues", "drops_evicted"), 230);
+    // Without a restoration it drops all from 500 us on.
+    let for_ever = watched(rules(json!({"restoration": "none"})));
+    assert_eq!(storms(&for_ever, 3), (1, 0, 350));
+    assert_eq!(for_ever.u64("datagrams", "arrived"), [50, 400]);
+    // One that forwards loses none: 100 datagrams wait for 1 ms at most.
+    let forwarding = watched(rules(json!({"action": "forward"})));
+    assert_eq!(storms(&forwarding, 3), (1, 1, 0));
+    assert_eq!(forwarding.u64("datagrams", "arrived"), [400, 400]);
+    // A detection time that the storm does not reach changes nothing: all wait for its end.
+    let patient = watched(rules(json!({"watchdog": "2001us"})));
+    assert_eq!(storms(&patient, 3), (0, 0, 0));
+    assert_eq!(patient.u64("datagrams", "arrived"), [400, 400]);
+    // Waits: 1 ms and 2 ms are the longest, less the 5 us from the storm to the first datagram, and with the wire's time.
+    let longest = |tables: &Tables| tables.u64("datagrams", "delay_max_ps")[0] / 1_000_000;
+    assert!((990..1000).contains(&longest(&forwarding)), "{}", longest(&forwarding));
+    assert!((1990..2010).contains(&longest(&patient)), "{}", longest(&patient));
 }
 
 /// Pauses go back along the cable that the packets came by: with two cables side by side nothing is lost either.

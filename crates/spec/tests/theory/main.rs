@@ -14,6 +14,7 @@ mod datagrams;
 mod dctcp;
 mod ecn;
 mod explicit;
+mod expresspass;
 mod fabric;
 mod fast_retransmit;
 mod go_back_zero;

@@ -7,6 +7,7 @@ use crate::engine::check::chosen::Chosen;
 use crate::experiment::{Deadlocks, Experiment, Lossy, SwitchSettings};
 use crate::net::pfc::headroom::{Way, standard_response};
 use crate::net::pfc::ingress::{Ingress, Law};
+use crate::net::pfc::watchdog::Watchdog;
 use crate::net::pfc::{FRAME, PRIORITIES, Pausing, ones};
 use crate::params::{Code, Faults, ParamType};
 use crate::queue::Queue;
@@ -21,7 +22,7 @@ use std::collections::BTreeMap;
 pub struct Flow {
     lossless: u8,
     response: Span,
-    watchdog: Option<Span>,
+    watchdog: Option<Watchdog>,
     /// At a switch: the law for what comes by this port.
     law: Option<Law>,
     /// The least headroom without loss, by priority.
@@ -187,7 +188,9 @@ impl Check<'_> {
             }
             law = Some(self.law(number, back, &needed, way(0).until_applied() + self.delay(back)));
         }
-        let watchdog = bites.then_some(self.experiment.pfc.watchdog);
+        let pfc = &self.experiment.pfc;
+        let (detection, restoration, action) = (pfc.watchdog, pfc.restoration, pfc.action);
+        let watchdog = bites.then_some(Watchdog { detection, restoration, action });
         Some(Flow { lossless, response: self.response(number), watchdog, law, needed })
     }
 

@@ -73,6 +73,7 @@ impl Experiment {
         faults_of_wires_are_whole(self, &mut faults);
         traces_stand_alone(self, &graph, &chosen, &mut faults);
         trimming_is_whole(self, &graph, &chosen, &mut faults);
+        metering_is_whole(self, &graph, &chosen, &mut faults);
         let traced = traced_ports(self, &graph, &mut faults);
         let tapped = tapped_ports(self, &graph, &mut faults);
         if self.probes.port_trace == TraceWhen::Change {
@@ -204,6 +205,22 @@ fn trimming_is_whole(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_
             faults.add("queue", Code::Conflict.rule(rule), &chosen[place].queue.kind().into());
             return;
         }
+    }
+}
+
+/// ExpressPass bounds queues by meters at every switch, which sort credits and data by themselves.
+fn metering_is_whole(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>], faults: &mut Faults) {
+    let Some(load) = experiment.loads.iter().find(|load| load.transport.needs_meters()) else { return };
+    let meters = |port: &Chosen<'_>| experiment.priorities.is_empty() && port.queue.kind() == Queue::CREDIT;
+    if let Some(place) = chosen.iter().position(|port| port.control.is_some() && !meters(port)) {
+        let rule = format!(
+            "must be \"{}\" at each port of a switch, without priorities: traffic.{} runs ExpressPass, and {} does not meter credits. Or write \
+             transport.unmetered = \"allowed\"",
+            Queue::CREDIT,
+            load.name,
+            graph.port_name(place as u32)
+        );
+        faults.add("queue", Code::Conflict.rule(rule), &chosen[place].queue.kind().into());
     }
 }
 
@@ -348,8 +365,10 @@ fn loads(
         let ecmp = experiment.run.ecmp;
         let keeps_order = spec.transport.roce().is_some_and(RoceSettings::keeps_order);
         let by_packet = ecmp != Ecmp::Flowlet || experiment.routing.flowlet_gap == Span::ZERO;
-        let spreads = ecmp.sprays().then(|| Spread {
+        let asymmetric = spec.transport.needs_meters() && ecmp != Ecmp::Symmetric;
+        let spreads = (ecmp.sprays() || asymmetric).then(|| Spread {
             ecmp,
+            asymmetric,
             blinds: cc.compares_hops() && by_packet,
             reorders: keeps_order && ecmp != Ecmp::Flowlet,
         });

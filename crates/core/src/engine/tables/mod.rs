@@ -8,7 +8,7 @@ mod queues;
 use crate::engine::Simulation;
 use crate::experiment::Experiment;
 use crate::hosts::facts::MessageRow;
-use crate::hosts::records::{Datagrams, FlowRow};
+use crate::hosts::records::{Credits, Datagrams, FlowRow};
 use crate::net::port::Port;
 use crate::probe::histogram::{Histogram, TimeHistogram};
 use crate::probe::traces::{FlowTraceRow, PortRow, QueueRow};
@@ -76,6 +76,7 @@ impl Simulation {
             self.rounds_table(),
             self.steps_table(),
             self.datagrams_table(),
+            self.credits_table(),
             self.queues_table(),
             self.pauses_table(),
             self.queue_histogram(),
@@ -247,6 +248,26 @@ impl Simulation {
             .maybe_f64("delay_mean_ps", |r| mean(r.1.received.delay_sum, r.1.received.datagrams))
             .maybe_u64("delay_max_ps", |r| some(r, r.1.received.greatest.as_ps()))
             .maybe_f64("jitter_ps", |r| (r.1.received.datagrams > 1).then_some(r.1.received.jitter))
+            .done()
+    }
+
+    /// The credits of each connection over ExpressPass.
+    fn credits_table(&self) -> TableData {
+        let rows: Vec<(&FlowRow, &Credits)> =
+            self.roster.flow_rows.iter().filter_map(|row| Some((row, row.credits.as_deref()?))).collect();
+        let ended = |r: &(&FlowRow, &Credits)| r.1.used + r.1.wasted + r.1.dropped;
+        TableBuilder::new("credits", &rows)
+            .u32("flow", |r| r.0.serial)
+            .words("traffic", &self.names.loads, |r| r.0.load.into())
+            .words("class", &self.classes(), |r| r.0.class.into())
+            .words("src", &self.names.hosts, |r| node(r.0.ends.0))
+            .words("dst", &self.names.hosts, |r| node(r.0.ends.1))
+            .u64("sent", |r| r.1.sent)
+            .u64("used", |r| r.1.used)
+            .u64("wasted", |r| r.1.wasted)
+            .u64("dropped", |r| r.1.dropped)
+            .u64("in_flight", |r| r.1.sent.saturating_sub(ended(r)))
+            .maybe_f64("loss", |r| mean(r.1.dropped.into(), ended(r)))
             .done()
     }
 

@@ -88,7 +88,7 @@ impl Simulation {
             .u32("payload", |r| match of_pair(r) {
                 Some(config) => payload(&r.packet, r.extension.as_ref(), config).into(),
                 // Nothing goes back but acknowledgements, whose SACK blocks are no data.
-                None if r.packet.trimmed() || r.packet.flags.any(Flags::REVERSE) => 0,
+                None if r.packet.trimmed() || r.packet.flags.any(Flags::REVERSE.with(Flags::PROBE)) => 0,
                 None => {
                     let written = r.extension.map_or(0, |extension| extension.feedback.bytes(false));
                     r.packet.size.saturating_sub(config(r).header + written).into()
@@ -106,7 +106,11 @@ impl Simulation {
             })
             .maybe_u64("ack_request", |r| of_pair(r).map(|config| asks(&r.packet, config).into()))
             .maybe_u64("psn", |r| of_pair(r).map(|config| numbers.psn(&r.packet, r.flow, config)))
-            .maybe_u64("pull", |r| of_ndp(r).map(|packet| is_pull(&packet).into()))
+            .maybe_u64("pull", |r| match config(r).kind {
+                TransportKind::Ndp => Some(is_pull(&r.packet).into()),
+                TransportKind::ExpressPass => Some(r.packet.is_credit().into()),
+                _ => None,
+            })
             .u32("trimmed", |r| r.packet.trimmed().into())
             .u32("ecn", codepoint)
             .u64("stamp_ps", |r| r.packet.stamp.as_ps())

@@ -3,6 +3,7 @@
 use crate::engine::Simulation;
 use crate::net::pfc::ingress::{Account, Ingress};
 use crate::net::pfc::ones;
+use crate::net::pfc::watchdog::Watched;
 use crate::net::port::Port;
 use crate::probe::{TableBuilder, TableData};
 
@@ -13,6 +14,7 @@ struct Row<'a> {
     priority: u8,
     count: u64,
     paused: u64,
+    watched: Watched,
     ingress: Option<&'a Ingress>,
 }
 
@@ -31,7 +33,15 @@ impl Simulation {
             for priority in ones(pausing.lossless) {
                 let (count, time) = pausing.record(priority, self.now);
                 let ingress = pausing.ingress.as_deref();
-                rows.push(Row { number, port, priority, count, paused: time.as_ps(), ingress });
+                rows.push(Row {
+                    number,
+                    port,
+                    priority,
+                    count,
+                    paused: time.as_ps(),
+                    watched: pausing.watched(priority),
+                    ingress,
+                });
             }
         }
         let over = self.now - self.roster.measured_from;
@@ -42,6 +52,9 @@ impl Simulation {
             .u64("over_ps", |_| over.as_ps())
             .u64("paused", |r| r.count)
             .u64("paused_ps", |r| r.paused)
+            .u64("storms", |r| r.watched.storms)
+            .u64("storms_restored", |r| r.watched.restored)
+            .u64("watchdog_drops", |r| r.watched.dropped)
             .maybe_u64("pauses_sent", |r| r.account(|a| a.closings))
             .maybe_u64("frames_sent", |r| r.account(|a| a.frames))
             .maybe_u64("held_bytes", |r| r.account(|a| a.shared + a.headroom))

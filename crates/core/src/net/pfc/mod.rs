@@ -10,13 +10,16 @@
 //! A peer may hold priorities by an event of the run: a slow receiver, or a card that sends pauses without end. The frames of such a
 //! storm are not sent: the port stops at once, and no reverse traffic makes room for them.
 //!
-//! Left out: what a wire's injected faults would do to pause frames; the watchdog's restoration time (Junos: 200 ms), in which a switch drops what comes.
+//! [`watchdog`] ends a switch's patience with pauses that last.
+//!
+//! Left out: what a wire's injected faults would do to pause frames.
 
 mod charging;
 mod frame;
 pub mod headroom;
 pub mod ingress;
 mod pausing;
+pub mod watchdog;
 
 use super::port::{Port, Service};
 use super::{Directory, Network};
@@ -103,7 +106,9 @@ impl Network {
         pausing.catch_up(now);
         let renewed = pausing.ingress.as_mut().map_or(0, |ingress| ingress.renewals_due(now));
         pausing.due |= renewed;
-        if let Some(priority) = pausing.watchdog_due(now) {
+        loop {
+            let due = self.ports[number as usize].pausing_mut().and_then(|pausing| pausing.watchdog_due(now));
+            let Some(priority) = due else { break };
             self.flush(number, priority, directory);
         }
         self.serve(number, directory);
@@ -184,7 +189,7 @@ impl Network {
         self.set_pause_clock(number);
     }
 
-    /// The watchdog of a switch drops all that waits for the end of a pause. An upstream port may go on then.
+    /// The watchdog drops all that waits for the end of a pause. An upstream port may go on then.
     fn flush(&mut self, number: u32, priority: u8, directory: &Directory) {
         let mut freed = vec![];
         self.call_discipline(number, directory, |scheduled, cx| {
@@ -194,8 +199,20 @@ impl Network {
                 cx.drop(packet, DropWhy::Evicted);
             }
         });
+        if let Some(pausing) = self.ports[number as usize].pausing_mut() {
+            pausing.note_dropped(priority, freed.len() as u64);
+        }
         for (came_by, size) in freed {
             self.release(number, (priority, came_by), size, directory);
         }
+    }
+
+    /// `packet` comes to a port whose watchdog drops its priority.
+    #[cold]
+    pub(super) fn drop_in_storm(&mut self, number: u32, packet: &Packet, directory: &Directory) {
+        if let Some(pausing) = self.ports[number as usize].pausing_mut() {
+            pausing.note_dropped(directory.priority(packet), 1);
+        }
+        self.refuse(number, packet, DropWhy::Evicted, directory);
     }
 }

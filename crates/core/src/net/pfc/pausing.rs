@@ -2,6 +2,7 @@
 
 use super::frame::{Frame, PRIORITIES, ones};
 use super::ingress::Ingress;
+use super::watchdog::{Watchdog, Watched};
 use crate::events::Source;
 use shallows_units::{Bytes, Rate, Span, Time};
 use std::collections::VecDeque;
@@ -14,7 +15,9 @@ pub struct Paused {
     /// It has lasted, or counted, since then.
     since: Time,
     /// The watchdog looks at it then.
-    watched_at: Time,
+    pub(super) watched_at: Time,
+    /// What the watchdog has done.
+    pub(super) watched: Watched,
     /// Times that it was paused.
     pub count: u64,
     /// For how long together, the present pause not counted.
@@ -32,14 +35,16 @@ pub struct Pausing {
     pub(super) response: Span,
     /// The time of 512 bits.
     quantum: Span,
-    /// A pause of so long that holds packets up makes the port drop them.
-    watchdog: Option<Span>,
+    /// Its patience with pauses, at a switch.
+    pub(super) watchdog: Option<Watchdog>,
+    /// Priorities that its watchdog has found in a storm, a bit each.
+    pub(super) stormed: u8,
     /// Frames that came and have no effect yet.
     pub(super) received: VecDeque<(Time, Frame)>,
     pub(super) paused: u8,
     /// Those of them that its peer holds until it says otherwise, whatever frames say and times are over.
     held: u8,
-    priorities: [Paused; PRIORITIES],
+    pub(super) priorities: [Paused; PRIORITIES],
     /// Accounts of the packets that came by this port, at a switch.
     pub ingress: Option<Box<Ingress>>,
     /// Priorities that a frame has yet to name.
@@ -53,13 +58,14 @@ pub struct Pausing {
 
 impl Pausing {
     /// A port of `rate` that nobody pauses.
-    pub fn new(rate: Rate, lossless: u8, response: Span, watchdog: Option<Span>) -> Self {
+    pub fn new(rate: Rate, lossless: u8, response: Span, watchdog: Option<Watchdog>) -> Self {
         Pausing {
             source: Source::NONE,
             lossless,
             response,
             quantum: rate.transmit(Bytes(64)),
             watchdog,
+            stormed: 0,
             received: VecDeque::new(),
             paused: 0,
             held: 0,
@@ -81,7 +87,7 @@ impl Pausing {
     /// Priorities that may not send now, a bit each.
     #[inline]
     pub fn paused(&self) -> u8 {
-        self.paused
+        self.paused & !self.disobeyed()
     }
 
     /// The record of a priority, and for how long it was paused by `now`.
@@ -94,7 +100,7 @@ impl Pausing {
     /// Statistics begin now.
     pub fn restart(&mut self, now: Time) {
         for one in &mut self.priorities {
-            (one.count, one.time, one.since) = (0, Span::ZERO, now);
+            (one.count, one.time, one.since, one.watched) = (0, Span::ZERO, now, Watched::default());
         }
         if let Some(ingress) = &mut self.ingress {
             ingress.restart();
@@ -111,8 +117,10 @@ impl Pausing {
         let before = std::mem::replace(&mut self.held, priorities & self.lossless);
         for priority in ones(self.held & !before) {
             self.begin(priority, now);
+            self.still_stormy(priority, now);
         }
         for priority in ones(before & !self.held) {
+            self.still_stormy(priority, now);
             if self.priorities[usize::from(priority)].until <= now {
                 self.resume(priority, now);
             }
@@ -130,13 +138,14 @@ impl Pausing {
             let one = &mut self.priorities[usize::from(priority)];
             one.count += 1;
             one.since = now;
-            one.watched_at = self.watchdog.map_or(Time::MAX, |span| now + span);
+            self.watch(priority, now);
         }
     }
 
     /// A frame has its effect.
     pub(super) fn apply(&mut self, frame: Frame, now: Time) {
         for priority in ones(frame.names & self.lossless) {
+            self.still_stormy(priority, now);
             if frame.pauses >> priority & 1 == 0 {
                 self.priorities[usize::from(priority)].until = now;
                 self.resume(priority, now);
@@ -169,29 +178,21 @@ impl Pausing {
         }
     }
 
-    /// A priority whose pause the watchdog ends its patience with; it looks again after as long a time.
-    pub(super) fn watchdog_due(&mut self, now: Time) -> Option<u8> {
-        let patience = self.watchdog?;
-        let late = |priority: &u8| self.priorities[usize::from(*priority)].watched_at <= now;
-        let priority = ones(self.paused).find(late)?;
-        self.priorities[usize::from(priority)].watched_at = now + patience;
-        Some(priority)
-    }
-
     /// The link goes down.
     pub(in crate::net) fn reset(&mut self, now: Time) {
         self.received.clear();
         self.priorities.iter_mut().for_each(|one| one.until = one.until.min(now));
         ones(self.paused).for_each(|priority| self.resume(priority, now));
-        (self.due, self.sending) = (0, None);
+        (self.due, self.sending, self.stormed) = (0, None, 0);
     }
 
     /// When its clock must run next.
     pub(super) fn next(&self) -> Time {
         let received = self.received.front().map_or(Time::MAX, |(at, _)| *at);
         let one = |priority: u8| &self.priorities[usize::from(priority)];
-        let until = |p: u8| if self.held >> p & 1 != 0 { Time::MAX } else { one(p).until };
-        let paused = ones(self.paused).map(|p| until(p).min(one(p).watched_at)).min();
+        let lasts = |p: u8| (self.paused & !self.held) >> p & 1 != 0;
+        let until = |p: u8| if lasts(p) { one(p).until } else { Time::MAX };
+        let paused = ones(self.paused | self.stormed).map(|p| until(p).min(one(p).watched_at)).min();
         let refresh = self.ingress.as_ref().map_or(Time::MAX, |ingress| ingress.refresh_at);
         received.min(refresh).min(paused.unwrap_or(Time::MAX))
     }

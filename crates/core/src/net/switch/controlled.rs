@@ -20,6 +20,10 @@ impl Network {
         if self.ports[number as usize].control.is_some() {
             self.show_controller(number, packet, false, AnyPortControl::on_arrive);
         }
+        let pausing = self.ports[number as usize].pausing();
+        if pausing.is_some_and(|pausing| pausing.drops(directory.priority(packet))) {
+            return self.drop_in_storm(number, packet, directory);
+        }
         let shared = self.ports[number as usize].share.is_some();
         let charged = self.charged(packet, directory);
         let fits = |net: &mut Self| match charged {

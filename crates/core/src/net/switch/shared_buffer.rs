@@ -204,14 +204,25 @@ impl Network {
 
     /// The buffer has no room for `packet`.
     pub(in crate::net) fn lose_for_buffer(&mut self, number: u32, packet: &Packet, directory: &Directory) {
+        self.buffers.refuse(self.ports[number as usize].share);
+        self.refuse(number, packet, DropWhy::Buffer, directory);
+    }
+
+    /// `packet` is lost as it comes, before the port's discipline sees it.
+    pub(in crate::net) fn refuse(
+        &mut self,
+        number: u32,
+        packet: &Packet,
+        why: DropWhy,
+        directory: &Directory,
+    ) {
         let port = &mut self.ports[number as usize];
-        self.buffers.refuse(port.share);
         let class = directory.class(packet);
         port.note_arrival(class, packet.size, 0);
         if let Service::Departure(scheduled) = &mut port.service {
             scheduled.note(packet, directory, |record, _, queue| record.came(queue, class, packet));
         }
-        self.lose(number, *packet, DropWhy::Buffer, directory);
+        self.lose(number, *packet, why, directory);
     }
 
     /// Whether the buffer has room for a lossy `packet` at a port, settled.

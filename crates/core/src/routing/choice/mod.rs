@@ -139,6 +139,8 @@ choices_of_next_hop! {
     "permutation" => Permutation(permutation),
     /// Packets: each takes the one whose port has the least to send.
     "least-loaded" => LeastLoaded(least_loaded),
+    /// Connections: both directions of each keep to one, by a hash that all switches share.
+    "symmetric" => Symmetric(symmetric),
 }
 
 #[cfg(test)]
