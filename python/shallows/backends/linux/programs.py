@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import confine, controls, machine, scenario, tables
+from shallows.backends.linux import confine, controls, machine, scenario, tables, transports
 from shallows.backends.linux.backend import checked, ready
 from shallows.backends.linux.root import root
 from shallows.errors import Fault, RunError, SpecError
@@ -263,7 +263,7 @@ def _lines(resolved: Document, lab: Lab, network: Mapping[str, Any], started: li
     lines = []
     for name, text in files.items():
         lines += [f"file {name} {len(text)}", *text]
-    transport = next(iter(resolved["traffic"].values()))["transport"]
+    transport = transports.tcp(resolved).transport
     for node, _ in _hosts(network):
         lines.append(f"sysctl {node} tcp_congestion_control {controls.kernel_name(transport)}")
     variables = ENVIRONMENT | dict(lab.environment)

@@ -6,14 +6,25 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from shallows.backends.linux import controls, loads
+from shallows.backends.linux import controls, datagrams, lateness, loads, transports
 from shallows.backends.linux.links import HOLDS
 from shallows.backends.linux.qdiscs import Refusal, qdisc
 from shallows.backends.linux.scenario import traced_classes
 from shallows.document.schema import components, facts
 from shallows.errors import Fault
 
-PORT = ("queue", "rate", "delay", "loss", "duplicate", "reorder", "reorder_delay", "weight")
+PORT = (
+    *("queue", "rate", "delay", "loss", "duplicate", "reorder", "reorder_delay", "weight"),
+    *(
+        "jitter",
+        "jitter_law",
+        "jitter_correlation",
+        "jitter_order",
+        "burst_begins",
+        "burst_ends",
+        "burst_loss",
+    ),
+)
 """Settings of ports that are done."""
 
 NETEM = {
@@ -62,7 +73,7 @@ def check(
     The kernel was built `without` some options, and has this version; None is the newest.
     """
     found = []
-    frame = _frame(experiment)
+    frame = transports.frame(experiment)
     for place in ("queue", "nic"):
         found += _queue_faults(place, experiment[place], without, frame)
     for name, port in experiment["port"].items():
@@ -93,15 +104,19 @@ def check(
         found.append(Fault("port_control", "is not supported on Linux: its switches have no such protocol"))
     for name, load in experiment["traffic"].items():
         found += _load_faults(f"traffic.{name}", load)
+        if transports.datagrams(load):
+            found += datagrams.transport_faults(f"traffic.{name}", load)
+            continue
         found += controls.faults(name, load["transport"])
         if load["transport"].get("echo") == "accecn" and version and version < COUNTED_ECN:
             rule = f"needs Linux {_text(COUNTED_ECN)} for accecn"
             found.append(Fault(f"traffic.{name}.transport.echo", rule, _text(version)))
-    transports = [load["transport"] for load in experiment["traffic"].values()]
-    if any(facts("transport", transport["profile"])["not_tcp"] for transport in transports):
+    tcp = [load["transport"] for load in transports.tcp_loads(experiment).values()]
+    if any(facts("transport", transport["profile"])["not_tcp"] for transport in tcp):
         return found
-    for key in sorted(controls.HONOURED - {"cc", "profile"}):
-        values = {json.dumps(transport[key]) for transport in transports}
+    found += _size_faults(experiment)
+    for key in sorted(controls.HONOURED - {"cc", "profile", "mss"}):
+        values = {json.dumps(transport[key]) for transport in tcp}
         if len(values) > 1:
             rule = "must be one for all loads on Linux"
             found.append(Fault(f"traffic.*.transport.{key}", rule, sorted(values)))
@@ -155,6 +170,7 @@ def of_network(
         if numbers.get(path, 0) % 1_000_000_000:  # queue pairs have none
             rule = "must be a whole number of milliseconds on Linux"
             found.append(Fault(path, rule, load["transport"]["min_rto"]))
+    found += datagrams.of_network(experiment)
     for trace in ("queue_trace", "port_trace", "flow_trace"):
         if numbers.get(f"probe.{trace}", 0) % 1000:
             rule = "must be a whole number of nanoseconds on Linux"
@@ -229,25 +245,54 @@ def _not_done(
     ]
 
 
-def _frame(experiment: Mapping[str, Any]) -> int:
-    """Bytes of a full packet on the wire, of the first load; all loads have one mss."""
-    from shallows import _core
-
-    name, load = next(iter(experiment["traffic"].items()))
-    sizes = _core.numbers(json.dumps({"traffic": {name: load}}))
-    size = sum(sizes.get(f"traffic.{name}.transport.{key}", 0) for key in ("mss", "header"))
-    return size + 12 * bool(load["transport"].get("timestamps"))
+def _size_faults(experiment: Mapping[str, Any]) -> list[Fault]:
+    """What loads with packets of several sizes cannot have together."""
+    if len(sizes := sorted(transports.sizes(experiment))) < 2:
+        return []
+    found = []
+    places = {"queue": experiment["queue"], "nic": experiment["nic"]}
+    places |= {
+        f"port.{name}.queue": port["queue"] for name, port in experiment["port"].items() if "queue" in port
+    }
+    for path, queue in places.items():
+        for key in ("mark_at", "limit") if queue["kind"] == "threshold" else ():
+            if str(queue[key]).endswith("pkt"):
+                among = ", ".join(map(str, sizes[:4])) + ", ..." * (len(sizes) > 4)
+                rule = f"must be in bytes on Linux, whose RED counts bytes: full packets have {among} bytes"
+                found.append(Fault(f"{path}.{key}", rule, queue[key]))
+    loads = transports.tcp_loads(experiment)
+    for name, load in loads.items():
+        if load["transport"]["burst"] > 1:
+            rule = "must be 1 on Linux beside packets of other sizes, whose headers its port counts"
+            found.append(Fault(f"traffic.{name}.transport.burst", rule, load["transport"]["burst"]))
+    for key in ("initial_window", "receive_window"):
+        values = {name: transports.of_load(load) for name, load in loads.items()}
+        values = {
+            name: each.packets(key) if key == "initial_window" else each.receive_window
+            for name, each in values.items()
+        }
+        for name, value in values.items():
+            if value != next(iter(values.values())):
+                rule = "must be as many segments for all loads on Linux, where routes have it"
+                if key == "receive_window":
+                    rule = "must be as many bytes for all loads on Linux, where routes have it"
+                found.append(Fault(f"traffic.{name}.transport.{key}", rule, loads[name]["transport"][key]))
+    return found
 
 
 def _wire_faults(path: str, port: Mapping[str, Any], version: Version | None) -> list[Fault]:
     """Faults of a wire that netem cannot make."""
+    from shallows import _core
+
     found = []
-    for key in ("loss", "duplicate", "reorder"):
+    for key in ("loss", "duplicate", "reorder", "burst_begins"):
         if port.get(key) and version and version < SEEDED_NETEM:
             found.append(Fault(f"{path}.{key}", OLD_NETEM, _text(version)))
-    if port.get("duplicate") and port.get("loss"):
+    if port.get("duplicate") and (port.get("loss") or port.get("burst_begins")):
         rule = "cannot stand beside loss on Linux: a lost packet's copy would arrive there"
         found.append(Fault(f"{path}.duplicate", rule, port["duplicate"]))
+    numbers = _core.numbers(json.dumps({"port": {"*": port}}))
+    found += lateness.faults(path, port, numbers.get("port.*.jitter", 0))
     share = port.get("reorder", 0) * HOLDS
     if abs(share - round(share)) > 0.01 * share:
         rule = f"must be a multiple of 1/{HOLDS} within 1 % on Linux, as netem draws from a table"
