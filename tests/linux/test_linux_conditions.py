@@ -208,6 +208,29 @@ def test_packets_of_several_sizes_have_their_limits(changes, paths):
     )
 
 
+CABLES = {
+    "kind": "graph",
+    "hosts": [*(f"a{n}" for n in range(16)), *(f"b{n}" for n in range(16))],
+    "switches": ["left", "right"],
+    "links": [
+        *({"from": f"a{n}", "to": "left", "rate": "100Mbps", "delay": "50us"} for n in range(16)),
+        *({"from": f"b{n}", "to": "right", "rate": "100Mbps", "delay": "50us"} for n in range(16)),
+        {"from": "left", "to": "right", "rate": "100Mbps", "delay": "1ms", "cables": 3},
+    ],
+}
+ACROSS = {"web": {"kind": "bulk", "from": "a*", "to": "b*", "pattern": "pairs", "jitter": "10ms"}}
+
+
+def test_cables_are_several_devices_and_next_hops():
+    lines = plan_of(document(ACROSS, topology=CABLES, duration="100ms"))
+    routes = [line for line in lines if line.startswith("route add ") and "nexthop" in line]
+    assert len(routes) == 32 and all(line.count("nexthop") == 3 for line in routes)
+    experiment = resolve(document(ACROSS, topology=CABLES, duration="100ms"))
+    network, ways = backend.checked(experiment, None)
+    made = scenario.scenario(experiment, network, ways, pl.DataFrame(), pl.DataFrame())
+    assert {"left->right#1", "left->right#2", "left->right#3"} <= {port.name for port in made.ports}
+
+
 # ---- runs ----
 
 
@@ -388,3 +411,45 @@ def test_segments_of_two_sizes_share_a_port_as_in_the_simulator(tmp_path):
     for name in traffic:
         assert rates[1][name] == pytest.approx(rates[0][name], abs=5e6)
     assert rates[1]["small"] < rates[1]["large"]
+
+
+@needs_kernel
+def test_several_cables_share_connections_and_repeat_to_the_byte(tmp_path):
+    """Sixteen connections over three cables, each by its hash. Together they fill the cables."""
+    made = document(ACROSS, topology=CABLES, duration="2s", warmup="500ms")
+    linux = twice(tmp_path, made)
+    simulated, _ = both(tmp_path, made)
+    for tables in (simulated, linux):
+        sent = dict(tables["queues"].select("port", "packets_out").rows())
+        shares = [sent[f"left->right#{n}"] for n in (1, 2, 3)]
+        assert all(share > 1000 for share in shares)
+        assert tables["flows"]["goodput_bps"].sum() == pytest.approx(300e6 * 1448 / 1500, rel=0.02)
+
+
+@needs_kernel
+def test_costs_and_static_routes_lead_packets_as_in_the_simulator(tmp_path):
+    """A dear link carries nothing, but for the one host that a static route sends over it."""
+    graph = {
+        "kind": "graph",
+        "hosts": ["a", "b", "c"],
+        "switches": ["s0", "s1", "s2"],
+        "links": [
+            {"from": "a", "to": "s0", "rate": "1Gbps", "delay": "10us"},
+            {"from": "b", "to": "s2", "rate": "1Gbps", "delay": "10us"},
+            {"from": "c", "to": "s2", "rate": "1Gbps", "delay": "10us"},
+            {"from": "s0", "to": "s2", "rate": "100Mbps", "delay": "1ms", "cost": 5},
+            {"from": "s0", "to": "s1", "rate": "100Mbps", "delay": "1ms"},
+            {"from": "s1", "to": "s2", "rate": "100Mbps", "delay": "1ms"},
+        ],
+    }
+    web = {"kind": "messages", "from": "a", "bytes": "1448B", "interval": "50ms"}
+    made = document(
+        {"b": web | {"to": "b"}, "c": web | {"to": "c"}}, topology=graph, duration="500ms",
+        routing={"routes": [{"at": "s0", "to": "c", "via": "s2"}]},
+    )  # fmt: skip
+    found = both(tmp_path, made)
+    for tables in found:
+        out = {port for port, sent in tables["queues"].select("port", "packets_out").rows() if sent}
+        assert {"s0->s2", "s0->s1", "s1->s2"} <= out
+    times = [tables["messages"].sort("start_ps", "traffic")["fct_ps"].to_list() for tables in found]
+    assert times[1] == pytest.approx(times[0], rel=0.005)  # Linux's SYN has 8 bytes more

@@ -35,9 +35,8 @@ fn listed(emitter: &mut dyn Emitter, left: &mut u64) -> Option<Value> {
             rows.push(Row { at: due.at, last: due.at, gap: None, count: 1, bytes: due.bytes });
         }
     }
-    let show = |row: &Row| {
-        json!([(row.at - Time::ZERO).as_ps(), row.gap.unwrap_or_default(), row.count, row.bytes])
-    };
+    let show =
+        |row: &Row| json!([(row.at - Time::ZERO).as_ps(), row.gap.unwrap_or_default(), row.count, row.bytes]);
     Some(rows.iter().map(show).collect())
 }
 

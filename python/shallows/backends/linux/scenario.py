@@ -10,11 +10,10 @@ the simulator.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from shallows.backends.linux import datagrams, lateness, links, loads, transports
-from shallows.backends.linux.network import Port, Scenario
+from shallows.backends.linux.network import Port, Scenario, matches
 from shallows.backends.linux.paths import Ways, gateway
 from shallows.backends.linux.qdiscs import qdisc
 from shallows.backends.linux.readback import Asked, Shown
@@ -404,7 +403,9 @@ class _Writer:
         chosen = self.experiment["probe"]["ports"]
         name, switch = self._name(number), not self.nodes[self.ports[number]["from"]]["host"]
         patterns = [chosen] if isinstance(chosen, str) else chosen
-        return any(name == text or (switch and fnmatchcase(name, text)) for text in patterns)
+        return any(
+            text in (name, name.partition("#")[0]) or (switch and matches(name, text)) for text in patterns
+        )
 
     def _counted(self, number: int) -> bool:
         """Whether arrivals are counted by class."""

@@ -112,7 +112,7 @@ void datagrams_start(void)
 		struct pair *pair = pairs[i];
 		int port = FIRST_PORT + i, room = RECEIVE_BUFFER, half = pair->send_buffer / 2, on = 1;
 		int service = pair->service | service_of_load(pair->load);
-		struct sockaddr_in to = place(pair->to, port);
+		struct sockaddr_in to = place(pair->to, port), from = place(pair->from, port);
 
 		if (port > LAST_PORT)
 			fail("there are more than %d senders of datagrams", LAST_PORT - FIRST_PORT);
@@ -121,6 +121,9 @@ void datagrams_start(void)
 		if (setsockopt(pair->receiver.socket, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room) ||
 		    setsockopt(pair->receiver.socket, SOL_IP, IP_RECVTOS, &on, sizeof on))
 			fail("the socket of a receiver of datagrams");
+		/* What programs send to this port is refused. */
+		if (connect(pair->receiver.socket, (void *)&from, sizeof from))
+			fail("connecting a receiver of datagrams");
 		watch(pair->receiver.socket, &pair->receiver, EPOLLIN, 0);
 		pair->sender.socket = open_socket(pair->from, port);
 		/* The kernel doubles the size that it gets. */
