@@ -10,7 +10,7 @@ import pytest
 import shallows
 from shallows import _core
 from shallows.backends.base import Running
-from shallows.backends.linux import backend, lateness, links, refusals, scenario, transports
+from shallows.backends.linux import backend, lateness, links, refusals, scenario, spoiling, transports
 from shallows.backends.simulator import Simulator
 from shallows.document.check import resolve
 from shallows.document.load import load
@@ -101,12 +101,41 @@ def test_a_cut_wire_is_made_anew_with_all_that_is_below_it():
     ]
 
 
+def lost_of(found, size):
+    band = next(band for band in found if size & band.mask == band.value)
+    return band.lost / links.ALL
+
+
+@pytest.mark.parametrize("largest", [1500, 9000, 65535])
+def test_packets_are_spoilt_by_their_length(largest):
+    """1 - (1 - e)^(8 bytes), exactly for the loads' own sizes and within a quarter or a half for others."""
+    found = spoiling.bands(1e-6, {largest, 52})
+    assert len(found) <= spoiling.MOST_BANDS
+    for size in range(40, largest + 1):
+        wanted = 1 - (1 - 1e-6) ** (8 * size)
+        slack = 1e-6 if size in (largest, 52) else 0.25 if largest < 4096 else 0.5
+        assert lost_of(found, size) == pytest.approx(wanted, rel=slack), size
+
+
+def test_wires_with_bit_errors_are_read_back():
+    made, network = planned(port={"s0->switch": {"bit_errors": 1e-6}})
+    number = [each["name"] for each in network["ports"]].index("s0->switch")
+    [line] = [line for line in made.plan.splitlines() if line.startswith("bits ")]
+    asked = {each.key: each.shows for each in made.disciplines if each.key[0] == f"i{number}"}
+    bands = asked[f"i{number}", "prio", "4:"]["bands"].value
+    assert bands == len(line.split()) - 5
+    share = asked[f"i{number}", "netem", "40:"]["loss-random.loss"].value
+    assert share == pytest.approx(1 - (1 - 1e-6) ** 12000, rel=1e-6)
+
+
 @pytest.mark.parametrize(
     ("port", "key"),
     [
         ({"jitter": "1ms", "jitter_correlation": 0.5}, "jitter_correlation"),
         ({"jitter": "1s", "jitter_law": "pareto"}, "jitter"),  # of 21 s at most
         ({"burst_begins": 0.1, "duplicate": 0.1}, "duplicate"),
+        ({"bit_errors": 1e-6, "duplicate": 0.1}, "duplicate"),
+        ({"jitter": "1ms", "duplicate": 0.1}, "duplicate"),
     ],
 )
 def test_wires_that_netem_cannot_make_are_refused(port, key):
@@ -288,6 +317,31 @@ def test_bursts_of_losses_are_as_long_as_in_the_simulator(tmp_path):
         assert times / 4 < ratio < 4 * times
         lost = tables["queues"].filter(pl.col("port").str.starts_with("s"))["drops_wire"].sum()
         assert lost == pytest.approx(counts.sum(), abs=16)  # but for what is under way
+
+
+@needs_kernel
+def test_long_packets_are_spoilt_as_often_as_in_the_simulator(tmp_path):
+    """Within four standard errors of 1 - (1 - e)^(8 bytes): full packets, small ones, and behind jitter."""
+    rate = 2e-6
+    traffic = {
+        "full": VOICE | {"from": "s0..s2", "to": "r0..r2", "bytes": "1472B"},
+        "small": VOICE | {"from": "s3..s5", "to": "r3..r5", "bytes": "36B", "every": "200us"},
+        "late": VOICE | {"from": "s6..s7", "to": "r6..r7", "bytes": "1000B"},
+    }
+    port = {
+        "s*->switch": {"bit_errors": rate},
+        "s6->switch": {"jitter": "2ms", "jitter_order": "free"},
+        "s7->switch": {"reorder": 0.25, "reorder_delay": "2ms", "jitter": "1ms"},
+    }
+    event = {"slow": {"at": "2s", "link": "s*->switch", "rate": "500Mbps"}}
+    for tables in both(tmp_path, document(traffic, port=port, event=event)):
+        for load_name, size in (("full", 1500), ("small", 64), ("late", 1028)):
+            mine = tables["datagrams"].filter(traffic=load_name)
+            sent, wanted = mine["sent"].sum(), 1 - (1 - rate) ** (8 * size)
+            error = 4 * math.sqrt(wanted / sent)
+            assert mine["lost"].sum() / sent == pytest.approx(wanted, abs=error), load_name
+        wires = tables["queues"].filter(pl.col("drops_wire") > 0)
+        assert wires["drops_wire"].sum() == pytest.approx(tables["datagrams"]["lost"].sum(), abs=4)
 
 
 @needs_kernel

@@ -1,5 +1,5 @@
-"""Programs over a network whose conditions change: links that fail and change, jitter, bursts of losses, datagrams as
-background. Runs alone, if there is a kernel.
+"""Programs over a network whose conditions change: links that fail and change, jitter, bursts of losses, and
+datagrams as background. Runs alone, if there is a kernel.
 """
 
 import re

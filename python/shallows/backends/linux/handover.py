@@ -140,6 +140,7 @@ PORT = {
     "burst_begins": _read("loss-gemodel.p"),
     "burst_ends": _read("loss-gemodel.r"),
     "burst_loss": _read("loss-gemodel.1-h"),
+    "bit_errors": _read("loss-random.loss"),  # of the bands of sizes
     "weight": _read("weight"),
 }
 

@@ -42,7 +42,7 @@ LAWS = {
 }
 """By the law's name: the time, in means, below which this share of all lies."""
 
-__all__ = ["LAWS", "faults", "law", "lines", "longest", "scale_ns", "used"]
+__all__ = ["LAWS", "faults", "last", "law", "lines", "longest", "scale_ns", "used"]
 
 
 def longest(name: str) -> float:
@@ -85,6 +85,11 @@ def lines(link: Link, port: Mapping[str, Any], laws: Sequence[str], seed: int) -
         yield f"jitter {jitter(link, port, laws.index(port['jitter_law']), seed)}"
     if port["reorder"]:
         yield f"hold {held(link, port, seed)}"
+
+
+def last(port: Mapping[str, Any]) -> int:
+    """The handle of the last netem of a wire: its own, 1, or one of those that make packets late."""
+    return 2 if port["reorder"] else 3 if port["jitter_ps"] else 1
 
 
 def used(ports: Sequence[Mapping[str, Any]]) -> list[str]:

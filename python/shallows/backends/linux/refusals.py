@@ -14,16 +14,9 @@ from shallows.document.schema import components, facts
 from shallows.errors import Fault
 
 PORT = (
-    *("queue", "rate", "delay", "loss", "duplicate", "reorder", "reorder_delay", "weight"),
-    *(
-        "jitter",
-        "jitter_law",
-        "jitter_correlation",
-        "jitter_order",
-        "burst_begins",
-        "burst_ends",
-        "burst_loss",
-    ),
+    *("queue", "rate", "delay", "loss", "duplicate", "reorder", "reorder_delay", "weight", "bit_errors"),
+    *("jitter", "jitter_law", "jitter_correlation", "jitter_order"),
+    *("burst_begins", "burst_ends", "burst_loss"),
 )
 """Settings of ports that are done."""
 
@@ -275,14 +268,18 @@ def _wire_faults(path: str, port: Mapping[str, Any], version: Version | None) ->
     from shallows import _core
 
     found = []
-    for key in ("loss", "duplicate", "reorder", "burst_begins"):
-        if port.get(key) and version and version < SEEDED_NETEM:
+    jitter = _core.numbers(json.dumps({"port": {"*": port}})).get("port.*.jitter", 0)
+    for key in ("loss", "duplicate", "reorder", "burst_begins", "bit_errors", "jitter"):
+        drawn = jitter if key == "jitter" else port.get(key)
+        if drawn and version and version < SEEDED_NETEM:
             found.append(Fault(f"{path}.{key}", OLD_NETEM, _text(version)))
-    if port.get("duplicate") and (port.get("loss") or port.get("burst_begins")):
+    if port.get("duplicate") and any(port.get(key) for key in ("loss", "burst_begins", "bit_errors")):
         rule = "cannot stand beside loss on Linux: a lost packet's copy would arrive there"
         found.append(Fault(f"{path}.duplicate", rule, port["duplicate"]))
-    numbers = _core.numbers(json.dumps({"port": {"*": port}}))
-    found += lateness.faults(path, port, numbers.get("port.*.jitter", 0))
+    if port.get("duplicate") and jitter:
+        rule = "cannot stand beside jitter on Linux: a copy would have a delay of its own"
+        found.append(Fault(f"{path}.duplicate", rule, port["duplicate"]))
+    found += lateness.faults(path, port, jitter)
     share = port.get("reorder", 0) * HOLDS
     if abs(share - round(share)) > 0.01 * share:
         rule = f"must be a multiple of 1/{HOLDS} within 1 % on Linux, as netem draws from a table"

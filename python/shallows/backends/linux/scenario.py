@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import datagrams, lateness, links, loads, transports
+from shallows.backends.linux import datagrams, lateness, links, loads, spoiling, transports
 from shallows.backends.linux.network import Port, Scenario, matches
 from shallows.backends.linux.paths import Ways, gateway
 from shallows.backends.linux.qdiscs import qdisc
@@ -332,11 +332,14 @@ class _Writer:
             words, shows = links.copied(link, port["duplicate"], seed)
             yield f"wire {words}"
             self._ask("disciplines", f"copies of {link.name}", (links.copies(link), "netem", "1:"), shows)
-        yield from lateness.lines(link, port, self.laws, seed)
+        yield from self._behind(link, port)
+        bands = self._bands(port)
+        for what, key, shows in spoiling.shows(link, bands) if bands else ():
+            self._ask("disciplines", what, key, shows)
         for at, line, new in links.changes(link, port, self.frame, self._segments(number), under, seed):
             self.changes.append((at, line))
             if line.startswith(f"cut {link.far} {link.wire} "):  # with the netems below it
-                self.changes += [(at, late) for late in lateness.lines(new, port, self.laws, seed)]
+                self.changes += [(at, behind) for behind in self._behind(new, port)]
             after = links.shaper(new, self.frame, self._segments(number))
             final = {
                 (f"p{number}", "tbf", "1:"): after.shows,
@@ -345,6 +348,19 @@ class _Writer:
             }
             for key, values in final.items():
                 self.changed[key] = Asked(f"{key[1]} of {link.name} after its last change", key, values)
+
+    def _behind(self, link: links.Link, port: Mapping[str, Any]) -> Iterable[str]:
+        """What stands behind the netem of a wire."""
+        seed = self.experiment["seed"]
+        yield from lateness.lines(link, port, self.laws, seed)
+        if bands := self._bands(port):
+            yield spoiling.line(link, bands, lateness.last(port), seed)
+
+    def _bands(self, port: Mapping[str, Any]) -> list[spoiling.Band]:
+        """The sizes by which packets with wrong bits are lost."""
+        acknowledgement = self.tcp.frame - self.tcp.mss
+        sizes = {*transports.sizes(self.experiment), acknowledgement, self.frame}
+        return spoiling.bands(port["bit_errors"], sizes) if port["bit_errors"] else []
 
     def _segments(self, number: int) -> bool:
         """Whether a port takes apart the super-packets of its host."""
@@ -387,7 +403,7 @@ class _Writer:
     @staticmethod
     def _loses(port: Mapping[str, Any]) -> bool:
         """Whether the wire behind a port may lose packets."""
-        return bool(port["loss"] or port["burst_begins"] or port.get("changes"))
+        return bool(port["loss"] or port["burst_begins"] or port["bit_errors"] or port.get("changes"))
 
     def _all_ecn(self) -> bool:
         """Whether every load's data are ECN-capable."""

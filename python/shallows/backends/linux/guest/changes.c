@@ -18,6 +18,7 @@ void add_change(char *words)
 {
 	static const struct { const char *name; void (*make)(char *words); } KNOWN[] = {
 		{ "wire", change_wire }, { "cut", cut_wire }, { "hold", add_hold }, { "jitter", add_jitter },
+		{ "bits", add_bits },
 		{ "shape", change_shaper }, { "limit", change_limit },
 	};
 	char what[16];

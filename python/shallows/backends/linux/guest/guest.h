@@ -27,6 +27,7 @@ void cut_wire(char *words);
 void add_hold(char *words);
 void add_law(char *words);
 void add_jitter(char *words);
+void add_bits(char *words);
 
 /* changes.c: of links, during the run */
 void add_change(char *words);

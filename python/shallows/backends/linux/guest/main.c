@@ -41,6 +41,7 @@ static void obey(char *line, FILE *plan)
 	else if (!strcmp(line, "wire")) add_wire(words);
 	else if (!strcmp(line, "hold")) add_hold(words);
 	else if (!strcmp(line, "law")) add_law(words);
+	else if (!strcmp(line, "bits")) add_bits(words);
 	else if (!strcmp(line, "jitter")) add_jitter(words);
 	else if (!strcmp(line, "change")) add_change(words);
 	else if (!strcmp(line, "attributes")) add_attributes(words);

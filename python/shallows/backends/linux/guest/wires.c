@@ -3,14 +3,17 @@
 #include "guest.h"
 #include "netlink.h"
 
+#include <linux/if_ether.h>
+#include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* TCA_NETEM_PRNG_SEED, which older headers do not have. */
-enum { NETEM_SEED = 14, WIRE = 1 << 16, HOLD = 2 << 16, JITTER = 3 << 16 };
+enum { NETEM_SEED = 14, WIRE = 1 << 16, HOLD = 2 << 16, JITTER = 3 << 16, BITS = 4 << 16, BAND = 0x40 };
 
 /* A table from which netem draws delays: its entries, and the largest of them. */
 enum { ENTRIES = 16384, LARGEST = 32767 };
@@ -229,4 +232,79 @@ void add_jitter(char *words)
 	if (sscanf(words, "%u %15s %lld %d %llu %u", &node, device, &scale, &kept, &seed, &law) != 6 || law >= law_count)
 		fail("jitter: %s", words);
 	add_late(node, device, WIRE, JITTER, scale, kept, laws[law], seed);
+}
+
+/* The band of a discipline of priorities: a netem that loses a share. */
+static void add_band(int fd, unsigned index, const char *device, unsigned band, unsigned loss, unsigned long long seed)
+{
+	struct tc_netem_qopt netem = { .limit = 1000000, .loss = loss }, set;
+	unsigned handle = (BAND + band) << 16;
+	union request request;
+	struct rtattr *options;
+
+	begin(&request, RTM_NEWQDISC, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, index, BITS | (band + 1), handle);
+	put(&request, TCA_KIND, "netem", sizeof "netem");
+	options = put(&request, TCA_OPTIONS, &netem, sizeof netem);
+	put(&request, NETEM_SEED, &seed, sizeof seed);
+	end(&request, options);
+	order(fd, &request, "netem for wrong bits", device);
+	options = options_of(fd, index, handle);
+	if (!options || RTA_PAYLOAD(options) < sizeof set)
+		fail("netem on %s does not tell its settings", device);
+	memcpy(&set, RTA_DATA(options), sizeof set);
+	if (set.loss != loss || number_in(among(sizeof set, fd, index, handle, NETEM_SEED), 8) != seed)
+		fail("netem on %s does not lose packets with wrong bits as it was set", device);
+}
+
+/* Sends packets whose length has `value` in the bits of `mask` to a band, unless an earlier filter has. The length is in the
+ * last two bytes of the first word of the IP header. */
+static void add_filter(int fd, unsigned index, const char *device, unsigned band, unsigned value, unsigned mask)
+{
+	struct { struct tc_u32_sel head; struct tc_u32_key key; } choice = {
+		.head = { .flags = TC_U32_TERMINAL, .nkeys = 1 }, .key = { .mask = htonl(mask), .val = htonl(value) },
+	};
+	uint32_t target = BITS | (band + 1);
+	union request request;
+	struct rtattr *options;
+
+	begin(&request, RTM_NEWTFILTER, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, index, BITS, 0);
+	request.tc.tcm_info = TC_H_MAKE((band + 1) << 16, htons(ETH_P_IP));
+	put(&request, TCA_KIND, "u32", sizeof "u32");
+	options = put(&request, TCA_OPTIONS, NULL, 0);
+	put(&request, TCA_U32_CLASSID, &target, sizeof target);
+	put(&request, TCA_U32_SEL, &choice, sizeof choice);
+	end(&request, options);
+	order(fd, &request, "a filter by length", device);
+}
+
+/* bits NODE DEVICE PARENT SEED VALUE:MASK:LOSS ...: packets with a wrong bit are lost at the end of the wire, by their length;
+ * each band draws from a seed of its own. */
+void add_bits(char *words)
+{
+	char device[IFNAMSIZ];
+	unsigned node, parent, index, value[TCQ_PRIO_BANDS], mask[TCQ_PRIO_BANDS], loss[TCQ_PRIO_BANDS];
+	unsigned long long seed;
+	struct tc_prio_qopt bands = { 0 };
+	union request request;
+	int fd, used;
+
+	if (sscanf(words, "%u %15s %x %llu%n", &node, device, &parent, &seed, &used) != 4)
+		fail("bits: %s", words);
+	for (char *at = words + used; bands.bands < TCQ_PRIO_BANDS; bands.bands++, at += used)
+		if (sscanf(at, " %u:%u:%u%n", &value[bands.bands], &mask[bands.bands], &loss[bands.bands], &used) != 3)
+			break;
+	if (bands.bands < 2)
+		fail("bits: %s", words);
+	memset(bands.priomap, bands.bands - 1, sizeof bands.priomap);
+	fd = connect_netlink(node);
+	index = if_nametoindex(device);
+	begin(&request, RTM_NEWQDISC, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, index, parent | 1, BITS);
+	put(&request, TCA_KIND, "prio", sizeof "prio");
+	put(&request, TCA_OPTIONS, &bands, sizeof bands);
+	order(fd, &request, "prio", device);
+	for (int band = 0; band < bands.bands; band++) {
+		add_band(fd, index, device, band, loss[band], seed + band);
+		add_filter(fd, index, device, band, value[band], mask[band]);
+	}
+	close(fd);
 }
