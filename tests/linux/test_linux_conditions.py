@@ -276,7 +276,7 @@ LAWS = {
     "s5->switch": {"jitter": "2ms", "jitter_order": "free", "reorder": 0.125, "reorder_delay": "5ms"},
 }
 VARIANCES = {"s0": 4 / 3, "s1": 4 * 0.98 / 9, "s2": 4.0, "s3": 4 / 3, "s4": 8.0, "s5": 3.0}
-"""Of delays in ms^2, at most: by hand, as in net/wire/jitter.rs. Neighbours are alike if order is kept."""
+"""Variances of delays in ms^2, at most: by hand, as in net/wire/jitter.rs; neighbours are alike in order."""
 
 
 @needs_kernel

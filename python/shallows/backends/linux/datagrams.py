@@ -1,4 +1,4 @@
-"""Loads of datagrams: their lines of the guest's plan, what Linux cannot do of them, and their tables.
+"""Loads of datagrams: their lines of the guest's plan, their faults, and their tables.
 
 The simulator's law says when each datagram is sent and how large it is (`_core.emissions`). The guest sends
 it from a UDP socket and counts what comes (`guest/datagrams.c`).
@@ -10,11 +10,12 @@ bytes Linux has 92 full datagrams, and the simulator 142: so others are late whe
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shallows.backends.linux import transports
+from shallows.backends.linux.transports import LEAST_BYTES
 from shallows.errors import Fault
 
 if TYPE_CHECKING:
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
 HEADER = "28B"
 """IPv4 and UDP: the kernel's."""
-
-LEAST_BYTES = 4
-"""A datagram has its number in its payload."""
 
 LEAST_BUFFER = 4608
 """The least send buffer of a socket (SOCK_MIN_SNDBUF)."""
@@ -40,7 +38,10 @@ KERNELS_BUFFER = "212992B"
 DRAIN_PS = 10_000_000_000_000
 """How long at most the guest waits for datagrams under way at the end, beside the delays of all wires."""
 
-__all__ = ["flows", "found", "lines", "of_network", "table", "trace", "transport_faults"]
+MOST_TEXT = 64_000_000
+"""Characters of the list of all datagrams, of which two million rows have as many."""
+
+__all__ = ["flows", "found", "lines", "memory_mb", "of_network", "table", "trace", "transport_faults"]
 
 
 def found(experiment: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -71,7 +72,7 @@ def of_network(experiment: Mapping[str, Any]) -> list[Fault]:
     loads = found(experiment)
     for name, pairs in _emissions(experiment).items():
         if pairs is None:
-            rule = "must send at most 20 million datagrams in a run on Linux"
+            rule = "must send at most 20 million datagrams in a run on Linux, and 2 million at random times"
             faults.append(Fault(f"traffic.{name}", rule))
             continue
         least = min((row[3] for rows in pairs for row in rows), default=LEAST_BYTES)
@@ -84,10 +85,20 @@ def of_network(experiment: Mapping[str, Any]) -> list[Fault]:
 
 
 def _emissions(experiment: Mapping[str, Any]) -> dict[str, Any]:
-    """By load, for each pair of hosts: rows of when, how far apart, how many, and how large."""
+    """By load, for each pair of hosts: rows of when, how far apart, how many, and how large. None stands
+    for too many of them.
+    """
     from shallows import _core
 
-    return json.loads(_core.emissions(json.dumps(experiment))) if found(experiment) else {}
+    loads = found(experiment)
+    text = _core.emissions(json.dumps(experiment)) if loads else "{}"
+    return json.loads(text) if len(text) < MOST_TEXT else dict.fromkeys(loads)
+
+
+def memory_mb(plan: Iterable[str]) -> int:
+    """Memory of the guest for the datagrams of a plan."""
+    rows = [line.split() for line in plan if line.startswith("emit ")]
+    return (64 * len(rows) + 32 * sum(int(words[3]) for words in rows)) >> 20
 
 
 def lines(

@@ -8,7 +8,7 @@ from typing import Any
 
 from shallows.backends.linux import controls, datagrams, lateness, loads, transports
 from shallows.backends.linux.links import HOLDS
-from shallows.backends.linux.qdiscs import Refusal, qdisc
+from shallows.backends.linux.qdiscs import Refusal, packets_as_bytes, qdisc
 from shallows.backends.linux.scenario import traced_classes
 from shallows.document.schema import components, facts
 from shallows.errors import Fault
@@ -233,7 +233,7 @@ def _not_done(
 
 
 def _size_faults(experiment: Mapping[str, Any]) -> list[Fault]:
-    """What loads with packets of several sizes cannot have together."""
+    """Settings that loads with packets of several sizes cannot have together."""
     if len(sizes := sorted(transports.sizes(experiment))) < 2:
         return []
     found = []
@@ -242,11 +242,10 @@ def _size_faults(experiment: Mapping[str, Any]) -> list[Fault]:
         f"port.{name}.queue": port["queue"] for name, port in experiment["port"].items() if "queue" in port
     }
     for path, queue in places.items():
-        for key in ("mark_at", "limit") if queue["kind"] == "threshold" else ():
-            if str(queue[key]).endswith("pkt"):
-                among = ", ".join(map(str, sizes[:4])) + ", ..." * (len(sizes) > 4)
-                rule = f"must be in bytes on Linux, whose RED counts bytes: full packets have {among} bytes"
-                found.append(Fault(f"{path}.{key}", rule, queue[key]))
+        for key in packets_as_bytes(queue):
+            among = ", ".join(map(str, sizes[:4])) + ", ..." * (len(sizes) > 4)
+            rule = f"must be in bytes on Linux, whose RED counts bytes: packets have {among} bytes"
+            found.append(Fault(f"{path}.{key}", rule, queue[key]))
     loads = transports.tcp_loads(experiment)
     for name, load in loads.items():
         if load["transport"]["burst"] > 1:

@@ -40,7 +40,7 @@ SYSCTLS = {
 """The sysctls of every node. Buffers are large, so that no window of the host limits a flow; but data that
 has not been sent yet would only take memory."""
 
-__all__ = ["address", "scenario", "sysctls", "traced_classes"]
+__all__ = ["address", "scenario", "shown", "sysctls", "traced_classes"]
 
 
 def scenario(
@@ -59,6 +59,11 @@ def scenario(
     load but incast, whose rounds depend on their own outcome. So both backends have the same arrivals.
     """
     return _Writer(experiment, network, ways).write(flows, messages, further)
+
+
+def shown(plan: str) -> str:
+    """A plan for a reader, without long lists that follow from the experiment."""
+    return "".join(line for line in plan.splitlines(keepends=True) if not line.startswith(("emit ", "law ")))
 
 
 def address(host: int) -> str:
@@ -152,7 +157,8 @@ class _Writer:
         made.at_end = [self.changed.get(each.key, each) for each in made.disciplines]
         made.nodes = len(self.nodes)
         made.devices, made.routes = self.asked["devices"], self.asked["routes"]
-        made.memory_mb = min(512 + 8 * len(self.hosts) + 2 * len(flows), MOST_MEMORY_MB)
+        memory = 512 + 8 * len(self.hosts) + 2 * len(flows) + datagrams.memory_mb(self.lines)
+        made.memory_mb = min(memory, MOST_MEMORY_MB)
         return made
 
     def _batch(self, program: str, node: int | None, line: str) -> None:
@@ -350,7 +356,7 @@ class _Writer:
                 self.changed[key] = Asked(f"{key[1]} of {link.name} after its last change", key, values)
 
     def _behind(self, link: links.Link, port: Mapping[str, Any]) -> Iterable[str]:
-        """What stands behind the netem of a wire."""
+        """Lines of the disciplines behind the netem of a wire."""
         seed = self.experiment["seed"]
         yield from lateness.lines(link, port, self.laws, seed)
         if bands := self._bands(port):

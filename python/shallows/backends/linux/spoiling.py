@@ -1,7 +1,7 @@
 """Wrong bits on a wire: packets that fail their check at the far end, long ones more often.
 
-netem's own corruption spoils a share of all packets, whatever their size, and the packet travels on to a
-host that looks at its checksum. So a discipline of priorities at the end of the wire sorts packets by the
+netem's own corruption spoils the same share of packets of every size, and they travel on to a host that
+looks at their checksum. So a discipline of priorities at the end of the wire sorts packets by the
 length in their IP header, and a netem for each band of lengths loses the share that has a wrong bit. The wire
 counts them: a discipline reports drops to those above it (qdisc_tree_reduce_backlog).
 
@@ -81,7 +81,7 @@ def line(link: Link, found: list[Band], parent: int, seed: int) -> str:
 
 
 def shows(link: Link, found: list[Band]) -> Iterator[tuple[str, tuple[str, str, str], dict[str, Shown]]]:
-    """The report of tc about each discipline: what it is, its key, and its options."""
+    """The report of tc about each discipline: its name, its key, and its options."""
     yield f"sorting of {link.name}", (link.wire, "prio", "4:"), {"bands": number(len(found))}
     for place, band in enumerate(found):
         lost = number(band.lost / ALL, within=1e-6) if band.lost else None

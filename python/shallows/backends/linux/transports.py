@@ -15,7 +15,10 @@ from shallows.document.schema import facts
 TIMESTAMPS_BYTES = 12
 """The option of timestamps in each segment."""
 
-__all__ = ["Tcp", "datagrams", "frame", "of_load", "sizes", "tcp", "tcp_loads"]
+LEAST_BYTES = 4
+"""Payload of a datagram at least, which has its number."""
+
+__all__ = ["LEAST_BYTES", "Tcp", "datagrams", "frame", "of_load", "sizes", "tcp", "tcp_loads"]
 
 
 @dataclass(frozen=True)
@@ -62,14 +65,17 @@ def datagrams(load: Mapping[str, Any]) -> bool:
 
 def of_load(load: Mapping[str, Any]) -> Tcp:
     """The transport of a resolved load."""
+    start = "transport."
+    found = _numbers(load).items()
+    return Tcp(load["transport"], {key.removeprefix(start): n for key, n in found if key.startswith(start)})
+
+
+def _numbers(load: Mapping[str, Any]) -> dict[str, int]:
+    """The quantities of a load, by their path in it."""
     from shallows import _core
 
     found = _core.numbers(json.dumps({"traffic": {"_": load}}))
-    start = "traffic._.transport."
-    return Tcp(
-        load["transport"],
-        {key.removeprefix(start): number for key, number in found.items() if key.startswith(start)},
-    )
+    return {key.removeprefix("traffic._."): number for key, number in found.items()}
 
 
 def tcp_loads(experiment: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -84,7 +90,7 @@ def tcp(experiment: Mapping[str, Any]) -> Tcp:
 
 
 def frame(experiment: Mapping[str, Any]) -> int:
-    """Bytes of the largest packet: what every device takes."""
+    """Bytes of the largest packet, which every device takes."""
     found = [of_load(load).frame for load in tcp_loads(experiment).values()] or [tcp(experiment).frame]
     return max(found + [max(_packets(load)) for load in experiment["traffic"].values() if datagrams(load)])
 
@@ -98,19 +104,10 @@ def sizes(experiment: Mapping[str, Any]) -> set[int]:
 
 
 def _packets(load: Mapping[str, Any]) -> Iterator[int]:
-    """Bytes of the packets of a load of datagrams: the largest, and the smaller ones if it says them."""
-    numbers = of_load(load).numbers
-    header = numbers["header"]
-    rows = load.get("trace", [])
-    if load.get("bytes", "none") != "none":
-        yield _bytes(load["bytes"]) + header
-    elif rows:
-        yield from {_bytes(row["bytes"]) + header for row in rows}
+    """Bytes of the packets of a load of datagrams: of one size, or the largest and the least."""
+    numbers = _numbers(load)
+    header = numbers["transport.header"]
+    if "bytes" in numbers:
+        yield numbers["bytes"] + header
     else:
-        yield numbers["mtu"] + header
-
-
-def _bytes(text: str) -> int:
-    from shallows import _core
-
-    return _core.parse_quantity("bytes", text)
+        yield from (numbers["transport.mtu"] + header, LEAST_BYTES + header)
