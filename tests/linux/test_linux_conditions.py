@@ -296,6 +296,25 @@ def test_each_law_of_jitter_has_the_simulators_delays(tmp_path):
 
 
 @needs_kernel
+def test_all_conditions_together_repeat_to_the_byte(tmp_path):
+    """Each kind of wire, links that change, datagrams, and connections of two sizes of segments."""
+    port = LAWS | {
+        "s6->switch": {"burst_begins": 0.01, "burst_ends": 0.2, "bit_errors": 1e-6},
+        "s7->switch": {"duplicate": 0.05, "reorder": 0.125, "reorder_delay": "2ms"},
+        "r0->switch": {"loss": 0.01},
+    }
+    event = {
+        "cut": {"at": "300ms", "link": "s2->switch", "state": "down"},
+        "mend": {"at": "500ms", "link": "s2->switch", "state": "up"},
+        "slow": {"at": "400ms", "link": "s4->switch", "rate": "50Mbps", "delay": "3ms"},
+    }
+    traffic = {"voice": VOICE | {"gaps": "exponential"}, "large": BULK, "small": small("536B")}
+    tables = twice(tmp_path, document(traffic, port=port, event=event, duration="1s"))
+    assert len(tables["flows"]) == 24 and tables["flows"]["delivered_bytes"].min() > 0
+    assert rows(tables)["s2"]["lost"] > 150  # of 200 ms
+
+
+@needs_kernel
 def test_bursts_of_losses_are_as_long_as_in_the_simulator(tmp_path):
     """p / (p + r) of all packets; counts of sixteen wires vary (2 - p - r) / (p + r) times as much as by
     chance alone (net/wire/bursts.rs), which is 17 times.
