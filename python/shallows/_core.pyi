@@ -15,6 +15,7 @@ __all__ = [
     "ScriptedHost",
     "Simulation",
     "check",
+    "emissions",
     "numbers",
     "parse_quantity",
     "plan",
