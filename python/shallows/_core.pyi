@@ -15,6 +15,7 @@ __all__ = [
     "ScriptedHost",
     "Simulation",
     "check",
+    "emissions",
     "numbers",
     "parse_quantity",
     "plan",
@@ -46,6 +47,12 @@ def plan(document: str) -> str:
 
 def ways(document: str) -> str:
     """Groups of equal next hops: `[{"node", "ports", "hosts"}, ...]`."""
+
+def emissions(document: str) -> str:
+    """The datagrams of each load that sends some: `{load: [[[at, gap, count, bytes], ...] of each pair]}`.
+
+    Times are in ps. A load with more than 20 million datagrams has null.
+    """
 
 def simulable(document: str) -> None:
     """Raises SpecError with every setting that only another backend runs."""

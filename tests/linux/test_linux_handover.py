@@ -65,6 +65,7 @@ def test_every_declared_setting_has_a_row_and_no_other():
     paths |= {f"port.{key}" for key in refusals.PORT}
     paths |= {f"event.{key}" for key in declared("event")}
     paths |= {f"transport.{key}" for key in controls.HONOURED}
+    paths |= {f"datagrams.{key}" for key in declared("transport", "udp")}
     assert set(ROWS) == paths
 
 
@@ -118,6 +119,9 @@ WIRES = [
     ("delay", {"delay": "2ms"}, "wire of s0->switch", "delay.delay"),
     ("rate", {"rate": "33Mbps"}, "shaper of s0->switch", "rate"),
     ("duplicate", {"duplicate": 0.25}, "copies of s0->switch", "loss-random.loss"),
+    ("burst_begins", {"burst_begins": 0.02}, "wire of s0->switch", "loss-gemodel.p"),
+    ("burst_ends", {"burst_begins": 0.02, "burst_ends": 0.2}, "wire of s0->switch", "loss-gemodel.r"),
+    ("burst_loss", {"burst_begins": 0.02, "burst_loss": 0.5}, "wire of s0->switch", "loss-gemodel.1-h"),
 ]
 
 

@@ -52,6 +52,14 @@ mod _core {
             .map_err(|faults| crate::errors::spec_error(py, faults))
     }
 
+    /// The datagrams of a document's loads with their times as JSON; `python/shallows/_core.pyi` has its form.
+    #[pyfunction]
+    fn emissions(py: Python<'_>, document: &str) -> PyResult<String> {
+        py.detach(|| crate::errors::guarded(|| shallows_spec::emissions(document)))
+            .map_err(|message| crate::errors::error(py, "RunError", message))?
+            .map_err(|faults| crate::errors::spec_error(py, faults))
+    }
+
     /// Every time, rate and amount of data of a resolved record by its path: ps, bit/s, bytes.
     #[pyfunction]
     fn numbers(py: Python<'_>, record: &str) -> PyResult<BTreeMap<String, u64>> {

@@ -5,6 +5,7 @@
 //! specifies the format.
 
 mod drill;
+mod emissions;
 mod numbers;
 mod plan;
 mod read;
@@ -20,6 +21,7 @@ use shallows_core::{Experiment, Simulation};
 use std::sync::Arc;
 
 pub use drill::drill;
+pub use emissions::emissions;
 pub use numbers::numbers;
 pub use plan::{plan, ways};
 pub use schema::schema;

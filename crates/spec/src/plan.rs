@@ -13,8 +13,9 @@ use shallows_core::routing::table::Routing;
 use shallows_units::Span;
 use std::collections::BTreeMap;
 
-/// Nodes, ports and routes of a document: `{"nodes": [{"name", "host"}], "ports": [{"from", "to", "rate_bps",
-/// "delay_ps", "queue", ...overrides}], "routes": [[port of each node towards the host, or null], ...]}`.
+/// Nodes, ports and routes of a document: `{"nodes": [{"name", "host"}], "ports": [{"name", "from", "to", "back", "rate_bps",
+/// "delay_ps", "queue", ...overrides}], "routes": [[port of each node towards the host, or null], ...]}`. `back` is the port at the
+/// other end of the cable, or null.
 ///
 /// A port whose link fails has `"dead": [[ps, ps or null], ...]`, from when until when. One whose link changes has
 /// `"changes": [{"at_ps", "state", "rate_bps", "delay_ps", "loss"}, ...]` in their order, null where nothing changes. `from` and `to` are places in `nodes`; `routes` has a row a host, in the order of `nodes`. Besides,
@@ -85,19 +86,23 @@ pub fn ways(document: &str) -> Result<String, Vec<Fault>> {
 }
 
 fn ports(experiment: &Experiment, graph: &mut Graph, faults: &mut Faults) -> Vec<Value> {
-    let port = |(link, Chosen { settings, queue, .. }): (&Link, Chosen<'_>)| {
+    let chosen = chosen(experiment, graph, faults);
+    let graph: &Graph = graph;
+    let port = |(number, (link, Chosen { settings, queue, .. })): (u32, (&Link, Chosen<'_>))| {
         let mut map = Map::new();
         settings.show(&mut map);
+        map.insert("name".into(), graph.port_name(number).into());
+        map.insert("back".into(), graph.back(number).into());
         map.insert("from".into(), link.from.0.into());
         map.insert("to".into(), link.to.0.into());
         map.insert("rate_bps".into(), link.rate.as_bps().into());
         map.insert("delay_ps".into(), link.delay.as_ps().into());
         map.insert("reorder_delay_ps".into(), settings.reorder_delay.as_ps().into());
+        map.insert("jitter_ps".into(), settings.jitter.as_ps().into());
         map.insert("queue".into(), Value::Object(queue.show()));
         Value::Object(map)
     };
-    let chosen = chosen(experiment, graph, faults);
-    let mut ports: Vec<Value> = graph.links.iter().zip(chosen).map(port).collect();
+    let mut ports: Vec<Value> = (0..).zip(graph.links.iter().zip(chosen)).map(port).collect();
     for (link, spans) in failures(experiment, graph) {
         let spans: Vec<Value> =
             spans.iter().map(|(from, until)| json!([from.as_ps(), until.map(Span::as_ps)])).collect();

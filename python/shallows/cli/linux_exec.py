@@ -234,3 +234,5 @@ def _write(outcome: Outcome, out: Path) -> None:
     outcome.queues.write_csv(out / "queues.csv")
     if outcome.flows is not None:
         outcome.flows.write_csv(out / "flows.csv")
+    if outcome.datagrams is not None:
+        outcome.datagrams.write_csv(out / "datagrams.csv")

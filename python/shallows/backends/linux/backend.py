@@ -136,7 +136,7 @@ def _booted(
         "effective": effective,
         "qdiscs": qdiscs,
         "sysctls": scenario.sysctls(experiment),
-        "plan": made.plan,
+        "plan": scenario.shown(made.plan),
     }
     queues = found["queues"]
     counts = {

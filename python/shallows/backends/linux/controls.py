@@ -55,6 +55,7 @@ __all__ = [
     "controls",
     "faults",
     "kernel_name",
+    "own_load",
     "shown_name",
     "with_stand_ins",
 ]
@@ -92,9 +93,14 @@ def with_stand_ins(experiment: Mapping[str, Any]) -> dict[str, Any]:
     return {**experiment, "traffic": loads, "warmup": "0s"}
 
 
-@cache
 def _own(kind: str) -> dict[str, Any]:
     """The kernel's values: the settings of the profile `linux` and of a control's defaults."""
+    return own_load(kind)["transport"]
+
+
+@cache
+def own_load(kind: str = STAND_IN) -> dict[str, Any]:
+    """A resolved load with the kernel's own transport."""
     from shallows.document.check import resolve
 
     document = {
@@ -104,7 +110,7 @@ def _own(kind: str) -> dict[str, Any]:
         "transport": {"profile": "linux", "cc": kind},
         "traffic": {"a": {"kind": "bulk", "from": "s0", "to": "r0"}},
     }
-    return resolve(document)["traffic"]["a"]["transport"]
+    return resolve(document)["traffic"]["a"]
 
 
 def faults(load: str, transport: dict[str, Any]) -> list[Fault]:

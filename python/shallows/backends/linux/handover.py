@@ -132,6 +132,15 @@ PORT = {
     "duplicate": _read("loss-random.loss"),  # of the copies' wire
     "reorder": Row("effect", "test_packets_are_held_back_as_in_the_simulator"),
     "reorder_delay": Row("effect", "test_packets_are_held_back_as_in_the_simulator"),
+    **dict.fromkeys(
+        ("jitter", "jitter_law", "jitter_order"),
+        Row("effect", "test_each_law_of_jitter_has_the_simulators_delays"),
+    ),
+    "jitter_correlation": KERNEL,
+    "burst_begins": _read("loss-gemodel.p"),
+    "burst_ends": _read("loss-gemodel.r"),
+    "burst_loss": _read("loss-gemodel.1-h"),
+    "bit_errors": _read("loss-random.loss"),  # of the bands of sizes
     "weight": _read("weight"),
 }
 
@@ -163,10 +172,19 @@ TRANSPORT = {
     "ack_every": _read("quickack"),
 }
 
+DATAGRAMS = {
+    "mtu": _read("mtu"),
+    "header": KERNEL,
+    "ecn": Row("effect", "test_datagrams_that_are_ecn_capable_are_marked_as_in_the_simulator"),
+    "priority": KERNEL,
+    "send_buffer": Row("effect", "test_datagrams_wait_for_room_in_their_host"),
+}
+
 ROWS: dict[str, Row] = {
     **{f"queue.{kind}.{key}": row for kind, rows in DISCIPLINES.items() for key, row in rows.items()},
     **{f"port.{key}": row for key, row in PORT.items()},
     **{f"event.{key}": row for key, row in EVENT.items()},
     **{f"transport.{key}": row for key, row in TRANSPORT.items()},
+    **{f"datagrams.{key}": row for key, row in DATAGRAMS.items()},
 }
-"""By the setting's path in a document; disciplines by their kind."""
+"""By the setting's path in a document; disciplines by their kind, and the transport `udp` as `datagrams`."""

@@ -43,7 +43,6 @@ __all__ = [
     "changes",
     "copied",
     "copies",
-    "held",
     "shaper",
     "wire",
 ]
@@ -61,6 +60,7 @@ class Link:
     rate_bps: int
     delay_ps: int
     loss: float
+    bursts: tuple[float, float, float] | None = None  # chances of a beginning, of an end, of a loss within
     up: bool = True
     times: int = 0  # it has changed
 
@@ -125,20 +125,42 @@ def _lost(link: Link) -> int:
     return round(link.loss * ALL) if link.up else ALL
 
 
-def _words(link: Link, device: str, lost: int, seed: int) -> str:
-    share = f"{lost} {seed if lost else 0}"
-    return f"{link.far} {device} {link.delay_ps // 1000} {link.rate_bps // 8} -{ETHERNET_BYTES} {share}"
+def _bursts(link: Link) -> tuple[int, int, int] | None:
+    """Chances of 2^32 - 1 that a burst begins, that it ends, and that a packet in it arrives. A packet is
+    lost there as outside too, as in the simulator.
+    """
+    if link.bursts is None or not link.up:
+        return None
+    begins, ends, loss = link.bursts
+    begin, end, kept = (round(share * ALL) for share in (begins, ends, (1 - loss) * (1 - link.loss)))
+    return begin, end, kept
 
 
-def _shows(link: Link, lost: int) -> dict[str, Shown]:
+def _words(link: Link, device: str, lost: int, seed: int, bursts: tuple[int, int, int] | None = None) -> str:
+    share = f"{lost} {seed if lost or bursts else 0}"
+    further = "".join(f" {chance}" for chance in bursts or ())
+    speed = f"{link.rate_bps // 8} -{ETHERNET_BYTES}"
+    return f"{link.far} {device} {link.delay_ps // 1000} {speed} {share}{further}"
+
+
+def _shows(link: Link, lost: int, bursts: tuple[int, int, int] | None = None) -> dict[str, Shown]:
     """The report of tc about a wire. It cuts a delay to microseconds, and leaves out one below a tick."""
     late = link.delay_ps // 1000 >= TICK_NS
+    if bursts is not None:
+        begin, end, kept = bursts
+        lost_in, names = ALL - kept, ("p", "r", "1-h", "1-k")
+        chances = zip(names, (begin, end, lost_in, lost), strict=True)
+        own = {f"loss-gemodel.{name}": number(chance / ALL, within=1e-6) for name, chance in chances}
+        plain = _shows(link, 0)
+        del plain["loss-gemodel"]
+        return plain | own
     return {
         "limit": number(1_000_000),
         "delay.delay": number(link.delay_ps / 1e12, within=1.01e-6) if late else None,
         "rate.rate": number(link.rate_bps // 8),
         "rate.packetoverhead": number(-ETHERNET_BYTES),
         "loss-random.loss": number(lost / ALL, within=1e-6) if lost else None,
+        "loss-gemodel": None,
         "duplicate": None,
         "reorder": None,
         "corrupt": None,
@@ -151,8 +173,8 @@ def _seed(link: Link, seed: int, what: str) -> int:
 
 def wire(link: Link, seed: int) -> tuple[str, dict[str, Shown]]:
     """A wire: the words for the guest, and what tc reports."""
-    lost = _lost(link)
-    return _words(link, link.wire, lost, _seed(link, seed, "loss")), _shows(link, lost)
+    lost, bursts = _lost(link), _bursts(link)
+    return _words(link, link.wire, lost, _seed(link, seed, "loss"), bursts), _shows(link, lost, bursts)
 
 
 def copied(link: Link, share: float, seed: int) -> tuple[str, dict[str, Shown]]:
@@ -161,15 +183,6 @@ def copied(link: Link, share: float, seed: int) -> tuple[str, dict[str, Shown]]:
     """
     lost = ALL - round(share * ALL) if link.up else ALL
     return _words(link, copies(link), lost, _seed(link, seed, "duplicate")), _shows(link, lost)
-
-
-def held(link: Link, share: float, most_ps: int, seed: int) -> str:
-    """Words for packets that wait at the end of a wire, while the others overtake them. tc reports no jitter
-    without a delay; the guest reads it back.
-    """
-    return (
-        f"{link.far} {link.wire} {round(share * HOLDS)} {most_ps // 1000} {drawn(seed, 'reorder', link.name)}"
-    )
 
 
 def changes(

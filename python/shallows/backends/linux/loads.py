@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import controls
+from shallows.backends.linux import controls, transports
 from shallows.document.schema import facts
 
 if TYPE_CHECKING:
@@ -39,11 +39,12 @@ def lines(
 
     `flows` and `messages` are the simulator's tables of the experiment: sends of open loops with times.
     """
-    loads = experiment["traffic"]
+    every = experiment["traffic"]
+    loads = transports.tcp_loads(experiment)
     names = sorted({controls.kernel_name(load["transport"]) for load in loads.values()})
     yield from (f"control {name}" for name in names)
     control = {name: names.index(controls.kernel_name(load["transport"])) for name, load in loads.items()}
-    number = {name: i for i, name in enumerate(loads)}
+    number = {name: i for i, name in enumerate(every)}
     open_loops = {name for name, load in loads.items() if not in_rounds(load)}
     place: dict[int, int] = {}
     for flow in flows.iter_rows(named=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,12 @@ from shallows.backends.linux import readback
 from shallows.backends.linux.readback import Asked
 from shallows.errors import RunError
 
-__all__ = ["Port", "Scenario"]
+__all__ = ["Port", "Scenario", "matches"]
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether a pattern names a port; `a->b` names all cables, `a->b#1`, `a->b#2` and so on."""
+    return fnmatchcase(name, pattern) or fnmatchcase(name.partition("#")[0], pattern)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import confine, controls, machine, scenario, tables
+from shallows.backends.linux import confine, controls, machine, scenario, tables, transports
 from shallows.backends.linux.backend import checked, ready
+from shallows.backends.linux.network import matches
 from shallows.backends.linux.root import root
 from shallows.errors import Fault, RunError, SpecError
 from shallows.results.pcapng import ports_of
@@ -104,6 +105,7 @@ class Outcome:
     flows: pl.DataFrame | None
     ended_s: float
     about: dict[str, Any]
+    datagrams: pl.DataFrame | None = None  # of the background, if it has some
 
 
 def command(host: str, text: str) -> Command:
@@ -225,15 +227,10 @@ def _started(lab: Lab, network: Mapping[str, Any]) -> list[_Started]:
     for name in lab.captures:
         if not _taps(name, network):
             rule = "must name a link or a host of the network"
-            faults.append(Fault("--pcap", rule, name, f"as in {_port_name(network, 0)}"))
+            faults.append(Fault("--pcap", rule, name, f"as in {network['ports'][0]['name']}"))
     if faults:
         raise SpecError(faults)
     return found
-
-
-def _port_name(network: Mapping[str, Any], number: int) -> str:
-    port, nodes = network["ports"][number], network["nodes"]
-    return f"{nodes[port['from']]['name']}->{nodes[port['to']]['name']}"
 
 
 def _taps(link_or_host: str, network: Mapping[str, Any]) -> list[str]:
@@ -241,10 +238,10 @@ def _taps(link_or_host: str, network: Mapping[str, Any]) -> list[str]:
     patterns = ports_of(link_or_host)
     found = []
     for number, port in enumerate(network["ports"]):
-        name = _port_name(network, number)
-        if fnmatchcase(name, patterns[0]):
+        name = port["name"]
+        if matches(name, patterns[0]):
             found.append(f"{port['from']} p{number} {name} 0")
-        elif any(fnmatchcase(name, pattern) for pattern in patterns[1:]):
+        elif any(matches(name, pattern) for pattern in patterns[1:]):
             found.append(f"{port['to']} i{number} {name} 1")
     return found
 
@@ -260,7 +257,7 @@ def _lines(resolved: Document, lab: Lab, network: Mapping[str, Any], started: li
     lines = []
     for name, text in files.items():
         lines += [f"file {name} {len(text)}", *text]
-    transport = next(iter(resolved["traffic"].values()))["transport"]
+    transport = transports.tcp(resolved).transport
     for node, _ in _hosts(network):
         lines.append(f"sysctl {node} tcp_congestion_control {controls.kernel_name(transport)}")
     variables = ENVIRONMENT | dict(lab.environment)
@@ -323,7 +320,8 @@ def _outcome(
         "wall_s": answer.wall_s,
     }
     flows = None if idle else found["flows"]
-    return Outcome(tuple(programs), found["queues"], flows, ended_ps / 1e12, about)
+    sent = found["datagrams"] if len(found["datagrams"]) else None
+    return Outcome(tuple(programs), found["queues"], flows, ended_ps / 1e12, about, sent)
 
 
 def _whole(text: bytes, size: int) -> bytes:

@@ -17,7 +17,7 @@ from shallows.backends.linux.readback import Shown, microseconds, number
 UNLIMITED_BYTES = 2_000_000_000
 """The size of a queue without limit: as much as a qdisc's 32-bit count of bytes safely holds."""
 
-__all__ = ["KINDS", "Qdisc", "Refusal", "qdisc"]
+__all__ = ["KINDS", "Qdisc", "Refusal", "packets_as_bytes", "qdisc"]
 
 
 class Refusal(Exception):
@@ -52,6 +52,12 @@ def qdisc(settings: dict[str, Any], frame_bytes: int) -> Qdisc:
     if kind not in KINDS:
         raise Refusal(("kind", f"is not a discipline of the Linux backend, which has {', '.join(KINDS)}"))
     return KINDS[kind](_Settings(settings), frame_bytes)
+
+
+def packets_as_bytes(settings: Mapping[str, Any]) -> list[str]:
+    """Settings in packets of a discipline that counts bytes on Linux, where a packet is a full one."""
+    keys = BYTES.get(settings["kind"], ())
+    return [key for key in keys if str(settings[key]).endswith("pkt")]
 
 
 class _Settings(dict[str, Any]):
@@ -374,6 +380,9 @@ def _dualpi2(settings: _Settings, frame: int) -> Qdisc:
         raise Refusal(*faults)
     return Qdisc("dualpi2", attributes=((_LIMIT, 32, _limit_packets(settings)), *found))
 
+
+BYTES = {"threshold": ("mark_at", "limit")}
+"""Settings that the kernel has in bytes, by the simulator's name of the discipline."""
 
 KINDS: dict[str, Callable[[_Settings, int], Qdisc]] = {
     "drop-tail": _drop_tail,

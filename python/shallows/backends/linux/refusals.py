@@ -6,14 +6,18 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from shallows.backends.linux import controls, loads
+from shallows.backends.linux import controls, datagrams, lateness, loads, transports
 from shallows.backends.linux.links import HOLDS
-from shallows.backends.linux.qdiscs import Refusal, qdisc
+from shallows.backends.linux.qdiscs import Refusal, packets_as_bytes, qdisc
 from shallows.backends.linux.scenario import traced_classes
 from shallows.document.schema import components, facts
 from shallows.errors import Fault
 
-PORT = ("queue", "rate", "delay", "loss", "duplicate", "reorder", "reorder_delay", "weight")
+PORT = (
+    *("queue", "rate", "delay", "loss", "duplicate", "reorder", "reorder_delay", "weight", "bit_errors"),
+    *("jitter", "jitter_law", "jitter_correlation", "jitter_order"),
+    *("burst_begins", "burst_ends", "burst_loss"),
+)
 """Settings of ports that are done."""
 
 NETEM = {
@@ -62,7 +66,7 @@ def check(
     The kernel was built `without` some options, and has this version; None is the newest.
     """
     found = []
-    frame = _frame(experiment)
+    frame = transports.frame(experiment)
     for place in ("queue", "nic"):
         found += _queue_faults(place, experiment[place], without, frame)
     for name, port in experiment["port"].items():
@@ -94,15 +98,19 @@ def check(
         found.append(Fault("port_control", "is not supported on Linux: its switches have no such protocol"))
     for name, load in experiment["traffic"].items():
         found += _load_faults(f"traffic.{name}", load)
+        if transports.datagrams(load):
+            found += datagrams.transport_faults(f"traffic.{name}", load)
+            continue
         found += controls.faults(name, load["transport"])
         if load["transport"].get("echo") == "accecn" and version and version < COUNTED_ECN:
             rule = f"needs Linux {_text(COUNTED_ECN)} for accecn"
             found.append(Fault(f"traffic.{name}.transport.echo", rule, _text(version)))
-    transports = [load["transport"] for load in experiment["traffic"].values()]
-    if any(facts("transport", transport["profile"])["not_tcp"] for transport in transports):
+    tcp = [load["transport"] for load in transports.tcp_loads(experiment).values()]
+    if any(facts("transport", transport["profile"])["not_tcp"] for transport in tcp):
         return found
-    for key in sorted(controls.HONOURED - {"cc", "profile"}):
-        values = {json.dumps(transport[key]) for transport in transports}
+    found += _size_faults(experiment)
+    for key in sorted(controls.HONOURED - {"cc", "profile", "mss"}):
+        values = {json.dumps(transport[key]) for transport in tcp}
         if len(values) > 1:
             rule = "must be one for all loads on Linux"
             found.append(Fault(f"traffic.*.transport.{key}", rule, sorted(values)))
@@ -122,14 +130,9 @@ def of_network(
     if hosts > MOST_HOSTS:
         rule = f"has more than {MOST_HOSTS} hosts, the most that one virtual machine holds"
         found.append(Fault("topology", rule, hosts))
-    ends = {(port["from"], port["to"]) for port in network["ports"]}
-    if len(ends) < len(network["ports"]):
-        rule = "must have one link between two nodes on Linux: only the simulator has several cables"
-        found.append(Fault("topology", rule, len(network["ports"]) - len(ends)))
-    alone = next(((a, b) for a, b in sorted(ends) if (b, a) not in ends), None)
+    alone = next((port["name"] for port in network["ports"] if port["back"] is None), None)
     if alone is not None:
-        name = "->".join(nodes[end]["name"] for end in alone)
-        found.append(Fault("topology", "needs links in both directions on Linux", name))
+        found.append(Fault("topology", "needs links in both directions on Linux", alone))
     weights = {network["ports"][port]["weight"] for group in ways for port in group["ports"]}
     if experiment["ecmp"] == "weighted" and not all(1 <= weight <= MOST_WEIGHT for weight in weights):
         rule = f"must be from 1 to {MOST_WEIGHT} on Linux"
@@ -156,6 +159,7 @@ def of_network(
         if numbers.get(path, 0) % 1_000_000_000:  # queue pairs have none
             rule = "must be a whole number of milliseconds on Linux"
             found.append(Fault(path, rule, load["transport"]["min_rto"]))
+    found += datagrams.of_network(experiment)
     for trace in ("queue_trace", "port_trace", "flow_trace"):
         if numbers.get(f"probe.{trace}", 0) % 1000:
             rule = "must be a whole number of nanoseconds on Linux"
@@ -169,11 +173,10 @@ def _fine_delays(network: Mapping[str, Any]) -> list[Fault]:
     for port in network["ports"]:
         changes = port.get("changes", ())
         spans = [port["delay_ps"], *(change["delay_ps"] or 0 for change in changes)]
-        name = "->".join(network["nodes"][port[end]]["name"] for end in ("from", "to"))
         fine = next((span for span in spans if span % 1000), None)
         if fine is not None:
             rule = "must be a whole number of nanoseconds on Linux"
-            found.setdefault(fine, Fault(f"port.{name}.delay", rule, f"{fine}ps"))
+            found.setdefault(fine, Fault(f"port.{port['name']}.delay", rule, f"{fine}ps"))
     return list(found.values())[:1]
 
 
@@ -230,25 +233,53 @@ def _not_done(
     ]
 
 
-def _frame(experiment: Mapping[str, Any]) -> int:
-    """Bytes of a full packet on the wire, of the first load; all loads have one mss."""
-    from shallows import _core
-
-    name, load = next(iter(experiment["traffic"].items()))
-    sizes = _core.numbers(json.dumps({"traffic": {name: load}}))
-    size = sum(sizes.get(f"traffic.{name}.transport.{key}", 0) for key in ("mss", "header"))
-    return size + 12 * bool(load["transport"].get("timestamps"))
+def _size_faults(experiment: Mapping[str, Any]) -> list[Fault]:
+    """Settings that loads with packets of several sizes cannot have together."""
+    if len(sizes := sorted(transports.sizes(experiment))) < 2:
+        return []
+    found = []
+    places = {"queue": experiment["queue"], "nic": experiment["nic"]}
+    places |= {
+        f"port.{name}.queue": port["queue"] for name, port in experiment["port"].items() if "queue" in port
+    }
+    for path, queue in places.items():
+        for key in packets_as_bytes(queue):
+            among = ", ".join(map(str, sizes[:4])) + ", ..." * (len(sizes) > 4)
+            rule = f"must be in bytes on Linux, whose RED counts bytes: packets have {among} bytes"
+            found.append(Fault(f"{path}.{key}", rule, queue[key]))
+    loads = transports.tcp_loads(experiment)
+    for name, load in loads.items():
+        if load["transport"]["burst"] > 1:
+            rule = "must be 1 on Linux beside packets of other sizes, whose headers its port counts"
+            found.append(Fault(f"traffic.{name}.transport.burst", rule, load["transport"]["burst"]))
+    of = {name: transports.of_load(load) for name, load in loads.items()}
+    starts = {name: each.packets("initial_window") for name, each in of.items()}
+    offers = {name: each.receive_window for name, each in of.items()}
+    for key, values, what in (("initial_window", starts, "segments"), ("receive_window", offers, "bytes")):
+        for name, value in values.items():
+            if value != next(iter(values.values())):
+                rule = f"must be as many {what} for all loads on Linux, where routes have it"
+                found.append(Fault(f"traffic.{name}.transport.{key}", rule, loads[name]["transport"][key]))
+    return found
 
 
 def _wire_faults(path: str, port: Mapping[str, Any], version: Version | None) -> list[Fault]:
     """Faults of a wire that netem cannot make."""
+    from shallows import _core
+
     found = []
-    for key in ("loss", "duplicate", "reorder"):
-        if port.get(key) and version and version < SEEDED_NETEM:
+    jitter = _core.numbers(json.dumps({"port": {"*": port}})).get("port.*.jitter", 0)
+    for key in ("loss", "duplicate", "reorder", "burst_begins", "bit_errors", "jitter"):
+        drawn = jitter if key == "jitter" else port.get(key)
+        if drawn and version and version < SEEDED_NETEM:
             found.append(Fault(f"{path}.{key}", OLD_NETEM, _text(version)))
-    if port.get("duplicate") and port.get("loss"):
+    if port.get("duplicate") and any(port.get(key) for key in ("loss", "burst_begins", "bit_errors")):
         rule = "cannot stand beside loss on Linux: a lost packet's copy would arrive there"
         found.append(Fault(f"{path}.duplicate", rule, port["duplicate"]))
+    if port.get("duplicate") and jitter:
+        rule = "cannot stand beside jitter on Linux: a copy would have a delay of its own"
+        found.append(Fault(f"{path}.duplicate", rule, port["duplicate"]))
+    found += lateness.faults(path, port, jitter)
     share = port.get("reorder", 0) * HOLDS
     if abs(share - round(share)) > 0.01 * share:
         rule = f"must be a multiple of 1/{HOLDS} within 1 % on Linux, as netem draws from a table"

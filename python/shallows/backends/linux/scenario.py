@@ -10,11 +10,10 @@ the simulator.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import links, loads
-from shallows.backends.linux.network import Port, Scenario
+from shallows.backends.linux import datagrams, lateness, links, loads, spoiling, transports
+from shallows.backends.linux.network import Port, Scenario, matches
 from shallows.backends.linux.paths import Ways, gateway
 from shallows.backends.linux.qdiscs import qdisc
 from shallows.backends.linux.readback import Asked, Shown
@@ -41,7 +40,7 @@ SYSCTLS = {
 """The sysctls of every node. Buffers are large, so that no window of the host limits a flow; but data that
 has not been sent yet would only take memory."""
 
-__all__ = ["address", "scenario", "sysctls", "traced_classes"]
+__all__ = ["address", "scenario", "shown", "sysctls", "traced_classes"]
 
 
 def scenario(
@@ -62,6 +61,11 @@ def scenario(
     return _Writer(experiment, network, ways).write(flows, messages, further)
 
 
+def shown(plan: str) -> str:
+    """A plan for a reader, without long lists that follow from the experiment."""
+    return "".join(line for line in plan.splitlines(keepends=True) if not line.startswith(("emit ", "law ")))
+
+
 def address(host: int) -> str:
     """IPv4 address of the host of this number among the hosts."""
     return f"10.1.{host // 250}.{host % 250 + 1}"
@@ -69,7 +73,7 @@ def address(host: int) -> str:
 
 def sysctls(experiment: Mapping[str, Any]) -> dict[str, str]:
     """net.ipv4 of every node: written by the guest, which reads each back."""
-    transport = next(iter(experiment["traffic"].values()))["transport"]
+    transport = transports.tcp(experiment).transport
     counted = transport["echo"] == "accecn"
     own = {
         # 2: only what a congestion control asks for, which is what "auto" means. 3: with AccECN where both
@@ -104,23 +108,20 @@ class _Writer:
         self.ways = Ways(network["routes"], ways, weights)
         self.hosts = [i for i, node in enumerate(self.nodes) if node["host"]]
         self.host_number = {self.nodes[n]["name"]: i for i, n in enumerate(self.hosts)}
-        self.first = next(iter(experiment["traffic"]))  # all loads agree on what is read here
-        self.transport = experiment["traffic"][self.first]["transport"]
-        self.frame = self._number("mss") + self._number("header") + 12 * self.transport["timestamps"]
-        by_ends = {(port["from"], port["to"]): i for i, port in enumerate(self.ports)}
-        self.reverse = [by_ends[port["to"], port["from"]] for port in self.ports]
+        self.tcp = transports.tcp(experiment)  # all loads agree on what is read here, but for mss
+        self.transport = self.tcp.transport
+        self.frame = transports.frame(experiment)
+        self.reverse = [port["back"] for port in self.ports]
         self.classes = traced_classes(experiment)
+        self.laws = lateness.used(self.ports)
         self.files: dict[str, list[str]] = {}
         self.asked: dict[str, list[Asked]] = {key: [] for key in ("disciplines", "devices", "routes")}
         self.changed: dict[tuple[Any, ...], Asked] = {}
         self.changes: list[tuple[int, str]] = []
         self.lines: list[str] = []
 
-    def _number(self, key: str) -> int:
-        return self.numbers[f"traffic.{self.first}.transport.{key}"]
-
     def _name(self, port: int) -> str:
-        return "->".join(self.nodes[self.ports[port][end]]["name"] for end in ("from", "to"))
+        return str(self.ports[port]["name"])
 
     def write(self, flows: pl.DataFrame, messages: pl.DataFrame, further: Iterable[str]) -> Scenario:
         """The whole plan."""
@@ -130,6 +131,7 @@ class _Writer:
         self._namespaces()
         for node in range(len(self.nodes)):
             self._node(node)
+        self.lines += [f"law {lateness.law(name)}" for name in self.laws]
         steps = [line for number in range(len(self.ports)) for line in self._port(number)]
         self._flush()
         self.lines += steps
@@ -138,7 +140,8 @@ class _Writer:
         self.lines += [f"host {node} {address(number)}" for number, node in enumerate(self.hosts)]
         ends = self.network["loads"]
         self.lines += loads.lines(self.experiment, self.host_number, ends, flows, messages, self.numbers)
-        self.lines += [self._expected(), f"window {self._receive_window()}"]
+        self.lines += datagrams.lines(self.experiment, self.network, self.host_number, flows)
+        self.lines += [*self._expected(), f"window {self.tcp.receive_window}"]
         self.lines += [f"change {at} {line}" for at, line in sorted(self.changes, key=lambda each: each[0])]
         self.lines += further
         every = range(len(self.nodes))
@@ -154,7 +157,8 @@ class _Writer:
         made.at_end = [self.changed.get(each.key, each) for each in made.disciplines]
         made.nodes = len(self.nodes)
         made.devices, made.routes = self.asked["devices"], self.asked["routes"]
-        made.memory_mb = min(512 + 8 * len(self.hosts) + 2 * len(flows), MOST_MEMORY_MB)
+        memory = 512 + 8 * len(self.hosts) + 2 * len(flows) + datagrams.memory_mb(self.lines)
+        made.memory_mb = min(memory, MOST_MEMORY_MB)
         return made
 
     def _batch(self, program: str, node: int | None, line: str) -> None:
@@ -227,7 +231,7 @@ class _Writer:
         """
         segments = self.transport["burst"]
         size = self.frame + links.ETHERNET_BYTES
-        size = size if segments == 1 else segments * self._number("mss") + GSO_HEADERS
+        size = size if segments == 1 else segments * self.tcp.mss + GSO_HEADERS
         return {"gso_max_segs": segments, "gso_max_size": size}
 
     def _ask(self, what: str, name: str, key: tuple[Any, ...], shows: Mapping[str, Shown]) -> None:
@@ -235,20 +239,13 @@ class _Writer:
 
     def _metrics(self) -> dict[str, str]:
         """Words of `ip route` by which a connection starts, and its ends answer."""
-        found = {"initcwnd": str(self._packets("initial_window")), "rto_min": self._ms("min_rto")}
+        found = {"initcwnd": str(self.tcp.packets("initial_window")), "rto_min": self._ms("min_rto")}
         if self.transport["receive_window"] != "none":
             # The first window that a receiver offers (RTAX_WINDOW, tcp_select_initial_window).
-            found["window"] = str(self._receive_window())
+            found["window"] = str(self.tcp.receive_window)
         if self.transport["ack_every"] == 1:
             found["quickack"] = "1"  # tcp_in_quickack_mode
         return found
-
-    def _receive_window(self) -> int:
-        """The most that a receiver offers, in bytes; 0 for the kernel's choice."""
-        if self.transport["receive_window"] == "none":
-            return 0
-        written = self.numbers.get(f"traffic.{self.first}.transport.receive_window")
-        return written if written is not None else self._packets("receive_window") * self._number("mss")
 
     def _route(self, node: int, host: int, rules: bool) -> None:
         """Notes the report of ip about a node's route to a host."""
@@ -266,23 +263,21 @@ class _Writer:
             "routes", f"route of {self.nodes[node]['name']} to {address(host)}", (node, address(host)), shows
         )
 
-    def _expected(self) -> str:
-        """The report that each connection is to make about itself."""
+    def _expected(self) -> Iterable[str]:
+        """The report that each connection is to make about itself, and loads whose segments do not fill the
+        network's packets.
+        """
         transport = self.transport
-        window = self._packets("initial_window")
+        window = self.tcp.packets("initial_window")
         flags = f"{int(transport['timestamps'])} {int(transport['sack'])} {int(transport['ecn'] != 'off')}"
-        return f"expect {self._number('mss')} {window} {flags}"
-
-    def _packets(self, key: str) -> int:
-        text = self.transport[key]
-        return (
-            int(text.removesuffix("pkt"))
-            if text.endswith("pkt")
-            else max(self._number(key) // self._number("mss"), 1)
-        )
+        full = self.frame - (self.tcp.frame - self.tcp.mss)
+        yield f"expect {full} {window} {flags}"
+        for number, load in enumerate(self.experiment["traffic"].values()):
+            if not transports.datagrams(load) and (mss := transports.of_load(load).mss) != full:
+                yield f"mss {number} {mss}"
 
     def _ms(self, key: str) -> str:
-        return f"{self._number(key) // 1_000_000_000}ms"
+        return f"{self.tcp.numbers[key] // 1_000_000_000}ms"
 
     def _link(self, number: int) -> links.Link:
         port = self.ports[number]
@@ -295,6 +290,7 @@ class _Writer:
             port["rate_bps"],
             port["delay_ps"],
             port["loss"],
+            (port["burst_begins"], port["burst_ends"], port["burst_loss"]) if port["burst_begins"] else None,
         )
 
     def _port(self, number: int) -> Iterable[str]:
@@ -342,10 +338,14 @@ class _Writer:
             words, shows = links.copied(link, port["duplicate"], seed)
             yield f"wire {words}"
             self._ask("disciplines", f"copies of {link.name}", (links.copies(link), "netem", "1:"), shows)
-        if port["reorder"]:
-            yield f"hold {links.held(link, port['reorder'], port['reorder_delay_ps'], seed)}"
+        yield from self._behind(link, port)
+        bands = self._bands(port)
+        for what, key, shows in spoiling.shows(link, bands) if bands else ():
+            self._ask("disciplines", what, key, shows)
         for at, line, new in links.changes(link, port, self.frame, self._segments(number), under, seed):
             self.changes.append((at, line))
+            if line.startswith(f"cut {link.far} {link.wire} "):  # with the netems below it
+                self.changes += [(at, behind) for behind in self._behind(new, port)]
             after = links.shaper(new, self.frame, self._segments(number))
             final = {
                 (f"p{number}", "tbf", "1:"): after.shows,
@@ -354,6 +354,19 @@ class _Writer:
             }
             for key, values in final.items():
                 self.changed[key] = Asked(f"{key[1]} of {link.name} after its last change", key, values)
+
+    def _behind(self, link: links.Link, port: Mapping[str, Any]) -> Iterable[str]:
+        """Lines of the disciplines behind the netem of a wire."""
+        seed = self.experiment["seed"]
+        yield from lateness.lines(link, port, self.laws, seed)
+        if bands := self._bands(port):
+            yield spoiling.line(link, bands, lateness.last(port), seed)
+
+    def _bands(self, port: Mapping[str, Any]) -> list[spoiling.Band]:
+        """The sizes by which packets with wrong bits are lost."""
+        acknowledgement = self.tcp.frame - self.tcp.mss
+        sizes = {*transports.sizes(self.experiment), acknowledgement, self.frame}
+        return spoiling.bands(port["bit_errors"], sizes) if port["bit_errors"] else []
 
     def _segments(self, number: int) -> bool:
         """Whether a port takes apart the super-packets of its host."""
@@ -385,13 +398,18 @@ class _Writer:
             traced = traces and self._covered(number)
             read = Port(name, last, mean, switch, measured, traced, header, step, step and self._all_ecn())
             made.ports.append(read)
-            wire = f"{port['to']} i{number}" if port["loss"] or port.get("changes") else "-1 -"
+            wire = f"{port['to']} i{number}" if self._loses(port) else "-1 -"
             flags = f"{int(read.sampled)} {int(read.traced)}"
             self.lines.append(f"queue {port['from']} p{number} {0x10 << 16:x} {flags} {wire}")
             if self._counted(number):
                 self.lines.append(f"arrivals {number} {port['from']} p{number}")
         loads = self.experiment["traffic"].values() if self.classes else ()
         self.lines += [f"class {self.classes.index(load['class'])}" for load in loads]
+
+    @staticmethod
+    def _loses(port: Mapping[str, Any]) -> bool:
+        """Whether the wire behind a port may lose packets."""
+        return bool(port["loss"] or port["burst_begins"] or port["bit_errors"] or port.get("changes"))
 
     def _all_ecn(self) -> bool:
         """Whether every load's data are ECN-capable."""
@@ -407,7 +425,9 @@ class _Writer:
         chosen = self.experiment["probe"]["ports"]
         name, switch = self._name(number), not self.nodes[self.ports[number]["from"]]["host"]
         patterns = [chosen] if isinstance(chosen, str) else chosen
-        return any(name == text or (switch and fnmatchcase(name, text)) for text in patterns)
+        return any(
+            text in (name, name.partition("#")[0]) or (switch and matches(name, text)) for text in patterns
+        )
 
     def _counted(self, number: int) -> bool:
         """Whether arrivals are counted by class."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import controls
+from shallows.backends.linux import controls, datagrams, transports
 from shallows.backends.linux.links import ETHERNET_BYTES
 from shallows.backends.linux.loads import in_rounds
 from shallows.backends.linux.scenario import traced_classes
@@ -65,16 +65,22 @@ def tables(
     names = ("flows", "messages", "rounds", "queues", "samples", "trace", "ports", "arrivals")
     read = _read(directory, names, made)
     flows = _flows(read["flows"], made, experiment, warmup, duration)
+    connections = len(flows)
+    sent = datagrams.flows(directory, made, experiment, (warmup, duration), connections)
+    trace = _flow_trace(read["trace"], read["flows"], made, experiment)
     counted = pl.col("start_ps") >= warmup
     found = {
-        "flows": flows.filter((pl.col("end_ps") >= warmup).fill_null(True)),
+        "flows": _with(flows.filter((pl.col("end_ps") >= warmup).fill_null(True)), sent),
         "messages": _messages(read["messages"], flows, made, experiment, simulated).filter(counted),
         "rounds": _rounds(read["rounds"], made).filter(counted),
         "queues": _queues(read["queues"], read["samples"], made, warmup, duration),
         "queue_histogram": _histogram(read["samples"], made, warmup),
         "queue_trace": _trace(read["samples"], made, experiment),
         "port_trace": _port_trace(read["ports"], read["arrivals"], made, experiment),
-        "flow_trace": _flow_trace(read["trace"], read["flows"], made, experiment),
+        "flow_trace": _with(trace, datagrams.trace(directory, made, experiment, connections)).sort(
+            "time_ps", maintain_order=True
+        ),
+        "datagrams": datagrams.table(directory, made, experiment, connections),
     }
     return {name: _shaped(found.get(name), table) for name, table in simulated.items()}
 
@@ -86,11 +92,14 @@ def until(
     simulated: Mapping[str, pl.DataFrame],
     ended_ps: int,
 ) -> dict[str, pl.DataFrame]:
-    """`queues` and `flows` of a run that was counted from 0 to `ended_ps`."""
+    """`queues`, `flows` and `datagrams` of a run that was counted from 0 to `ended_ps`."""
     read = _read(directory, ("flows", "queues", "samples"), made)
+    flows = _flows(read["flows"], made, experiment, 0, ended_ps)
+    sent = datagrams.flows(directory, made, experiment, (0, ended_ps), len(flows))
     found = {
         "queues": _queues(read["queues"], read["samples"], made, 0, ended_ps),
-        "flows": _flows(read["flows"], made, experiment, 0, ended_ps),
+        "flows": _with(flows, sent),
+        "datagrams": datagrams.table(directory, made, experiment, len(flows)),
     }
     return {name: _shaped(table, simulated[name]) for name, table in found.items()}
 
@@ -119,6 +128,13 @@ def _read(directory: Path, names: Sequence[str], made: Scenario) -> dict[str, pl
     if "ports" in read:
         read["ports"] = less(read["ports"], bytes="packets", backlog="length")
     return read
+
+
+def _with(table: pl.DataFrame, further: pl.DataFrame | None) -> pl.DataFrame:
+    """A table with further rows, which lack some of its columns."""
+    import polars as pl
+
+    return table if further is None else pl.concat([table, further], how="diagonal_relaxed")
 
 
 def _shaped(found: pl.DataFrame | None, like: pl.DataFrame) -> pl.DataFrame:
@@ -184,8 +200,9 @@ def _since_warmup(name: str) -> pl.Expr:
 
 def _dctcp(made: Scenario, experiment: Mapping[str, Any]) -> list[int]:
     """Numbers of the loads whose flows have an alpha."""
-    names = [controls.kernel_name(experiment["traffic"][name]["transport"]) for name in made.loads]
-    return [number for number, name in enumerate(names) if name == "dctcp"]
+    loads = {name: load["transport"] for name, load in transports.tcp_loads(experiment).items()}
+    dctcp = {name for name, transport in loads.items() if controls.kernel_name(transport) == "dctcp"}
+    return [number for number, name in enumerate(made.loads) if name in dctcp]
 
 
 def _messages(

@@ -44,7 +44,9 @@ class CellTable(Strict):
     incast: dict[str, Any] | None = Field(None, description="an incast load instead of bulk flows")
     ecn: str | None = None
     transport: dict[str, Any] = Field({}, description="further settings of the transport")
-    beside: dict[str, Any] | None = Field(None, description="a second load: cc, and its number of flows")
+    beside: dict[str, Any] | None = Field(
+        None, description="a second load: its number of flows, and its cc or settings of its own"
+    )
     wire: dict[str, Any] = Field({}, description="settings of the senders' wires, as of `port`")
     event: dict[str, dict[str, Any]] = Field({}, description="changes of the bottleneck's link")
     quiet: bool = Field(False, description="judged although it marks and drops next to nothing")
@@ -239,8 +241,11 @@ def _document(table: CellTable, flows: int, rate: int, rtt: int) -> dict[str, An
     if table.beside is not None:
         first = flows - table.beside["flows"]
         load["from"] = f"s0..s{first - 1}"
-        other = {"from": f"s{first}..s{flows - 1}", "transport": {"cc": table.beside["cc"]}}
-        traffic["beside"] = load | other
+        other = {"from": f"s{first}..s{flows - 1}", "to": "r0"}
+        if own := table.beside.get("load"):
+            traffic["beside"] = own | other
+        else:
+            traffic["beside"] = load | other | {"transport": {"cc": table.beside["cc"]}}
     queue = dict(table.queue)
     if queue["kind"] == "threshold":
         queue.setdefault("not_ect", "drop")  # as Linux's RED does by default

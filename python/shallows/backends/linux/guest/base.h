@@ -21,7 +21,7 @@ FILE *output(const char *name);
 void done(FILE *file);
 
 /* What an event of the loop is about: the first member of the structure that `watch` was given. */
-enum what { LISTENER, SENDER, RECEIVER, OUTPUT, CHILD, CAPTURE };
+enum what { LISTENER, SENDER, RECEIVER, OUTPUT, CHILD, CAPTURE, DATAGRAMS_IN, DATAGRAMS_OUT };
 void watch(int descriptor, void *what, uint32_t events, int again);
 void unwatch(int descriptor);
 

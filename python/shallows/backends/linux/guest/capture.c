@@ -186,6 +186,7 @@ void captures_write(void)
 		capture_take(taps[i]);
 		if (!getsockopt(taps[i]->socket, SOL_PACKET, PACKET_STATISTICS, &stats, &size) && stats.tp_drops)
 			fail("a capture missed %u packets", stats.tp_drops);
+		close(taps[i]->socket); /* which takes it from epoll */
 	}
 	for (size_t i = 0; i < capture_count; i++)
 		done(captures[i]->file);

@@ -17,7 +17,9 @@ static size_t change_count, change_next;
 void add_change(char *words)
 {
 	static const struct { const char *name; void (*make)(char *words); } KNOWN[] = {
-		{ "wire", change_wire }, { "cut", cut_wire }, { "shape", change_shaper }, { "limit", change_limit },
+		{ "wire", change_wire }, { "cut", cut_wire }, { "hold", add_hold }, { "jitter", add_jitter },
+		{ "bits", add_bits },
+		{ "shape", change_shaper }, { "limit", change_limit },
 	};
 	char what[16];
 	long long at;

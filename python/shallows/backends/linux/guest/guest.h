@@ -5,6 +5,8 @@
 
 #include "base.h"
 
+#include <netinet/in.h>
+
 /* commands.c */
 void run_program(char *line);
 void tell_settings(char *line);
@@ -14,13 +16,18 @@ void write_file(char *words, FILE *plan);
 /* configure.c */
 void add_step(char *words);
 void add_adaptive(char *words);
+void change_shaper(char *words);
+void change_limit(char *words);
+void add_attributes(char *words);
+
+/* wires.c */
 void add_wire(char *words);
 void change_wire(char *words);
 void cut_wire(char *words);
 void add_hold(char *words);
-void change_shaper(char *words);
-void change_limit(char *words);
-void add_attributes(char *words);
+void add_law(char *words);
+void add_jitter(char *words);
+void add_bits(char *words);
 
 /* changes.c: of links, during the run */
 void add_change(char *words);
@@ -65,6 +72,25 @@ void flows_warm(void);
 void flows_sample(nanoseconds at, int write);
 void flows_write(void);
 long timeouts_of_load(int load); /* -1 where the kernel does not count them */
+
+void add_segments(char *words);
+void traffic_stop(void);
+int node_of_host(int host);
+struct in_addr address_of_host(int host);
+
+/* datagrams.c */
+void add_datagrams(char *words);
+void add_emission(char *words);
+void set_drain(char *words);
+void datagrams_start(void);
+nanoseconds datagrams_due(void);
+void datagrams_wake(nanoseconds at);
+void datagrams_ready(void *what);
+void datagrams_warm(void);
+void datagrams_sample(nanoseconds at);
+void datagrams_end(void);
+void datagrams_drain(void (*turn)(nanoseconds until));
+void datagrams_write(void);
 
 /* rounds.c: closed loops */
 void add_rounds(char *words);

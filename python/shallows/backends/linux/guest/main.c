@@ -40,6 +40,9 @@ static void obey(char *line, FILE *plan)
 	else if (!strcmp(line, "adapt")) add_adaptive(words);
 	else if (!strcmp(line, "wire")) add_wire(words);
 	else if (!strcmp(line, "hold")) add_hold(words);
+	else if (!strcmp(line, "law")) add_law(words);
+	else if (!strcmp(line, "bits")) add_bits(words);
+	else if (!strcmp(line, "jitter")) add_jitter(words);
 	else if (!strcmp(line, "change")) add_change(words);
 	else if (!strcmp(line, "attributes")) add_attributes(words);
 	else if (!strcmp(line, "queue")) add_queue(words);
@@ -49,8 +52,12 @@ static void obey(char *line, FILE *plan)
 	else if (!strcmp(line, "control")) add_control(words);
 	else if (!strcmp(line, "window")) set_receive_window(words);
 	else if (!strcmp(line, "expect")) expect_of_connections(words);
+	else if (!strcmp(line, "mss")) add_segments(words);
 	else if (!strcmp(line, "open")) add_connection(words);
 	else if (!strcmp(line, "send")) add_message(words);
+	else if (!strcmp(line, "datagrams")) add_datagrams(words);
+	else if (!strcmp(line, "emit")) add_emission(words);
+	else if (!strcmp(line, "drain")) set_drain(words);
 	else if (!strcmp(line, "rounds")) add_rounds(words);
 	else if (!strcmp(line, "worker")) add_worker(words);
 	else if (!strcmp(line, "variable")) add_variable(words);
@@ -97,6 +104,10 @@ static void handle(void *what, uint32_t events)
 	case CAPTURE:
 		capture_take(what);
 		break;
+	case DATAGRAMS_IN:
+	case DATAGRAMS_OUT:
+		datagrams_ready(what);
+		break;
 	default:
 		traffic_ready(what, events);
 	}
@@ -141,6 +152,7 @@ static void work(void)
 
 		if (warm_at <= at) {
 			flows_warm();
+			datagrams_warm();
 			count_queues();
 			warm_at = NEVER;
 		}
@@ -157,6 +169,8 @@ static void work(void)
 		}
 		if (trace_at <= at) {
 			flows_sample(trace_at, traced);
+			if (traced)
+				datagrams_sample(trace_at);
 			trace_at += trace_every;
 		}
 		if (at >= length || programs_over())
@@ -166,9 +180,10 @@ static void work(void)
 			programs_at = NEVER;
 		}
 		traffic_wake(at);
+		datagrams_wake(at);
 		rounds_wake(at);
 		nanoseconds due[] = { warm_at, sample_at, trace_at, ports_at, programs_at, traffic_due(), rounds_due(),
-				      changes_due() };
+				      datagrams_due(), changes_due() };
 		for (size_t i = 0; i < sizeof due / sizeof *due; i++)
 			next = due[i] < next ? due[i] : next;
 		turn(next + began);
@@ -209,6 +224,7 @@ int main(void)
 	queues_start();
 	classes_start();
 	traffic_start();
+	datagrams_start();
 	began = (now() / 1000000 + 10) * 1000000; /* a round instant soon */
 	nanoseconds least = programs_terminal() ? UPTIME_AT_TERMINAL : programs_any() ? UPTIME : 0;
 	if (began < least)
@@ -216,6 +232,7 @@ int main(void)
 	captures_start();
 	work();
 	printf("guest: traffic done\n");
+	datagrams_end();
 	count_queues();
 	programs_stop(turn);
 	captures_write();
@@ -224,6 +241,8 @@ int main(void)
 	rounds_write();
 	write_queues();
 	classes_write();
+	datagrams_drain(turn);
+	datagrams_write();
 	read_plan(plan);
 	printf("guest: end\n");
 	stop();

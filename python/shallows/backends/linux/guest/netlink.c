@@ -4,6 +4,7 @@
 
 #include "base.h"
 
+#include <linux/pkt_sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -84,6 +85,55 @@ int look(int fd, unsigned device, unsigned handle, struct rtattr **first)
 		fail("netlink: no qdisc %x of device %u", handle, device);
 	*first = (void *)(answer + NLMSG_SPACE(sizeof(struct tcmsg)));
 	return head->nlmsg_len - NLMSG_SPACE(sizeof(struct tcmsg));
+}
+
+void order(int fd, union request *request, const char *kind, const char *device)
+{
+	char why[300];
+	int error = ask(fd, request, why, sizeof why);
+
+	if (error)
+		fail("the kernel refuses %s on %s: %s (%s)", kind, device, why, strerror(error));
+}
+
+struct rtattr *options_of(int fd, unsigned device, unsigned handle)
+{
+	struct rtattr *outer;
+	int left = look(fd, device, handle, &outer);
+
+	for (; RTA_OK(outer, left); outer = RTA_NEXT(outer, left))
+		if ((outer->rta_type & NLA_TYPE_MASK) == TCA_OPTIONS)
+			return outer;
+	return NULL;
+}
+
+struct rtattr *among(size_t fixed, int fd, unsigned device, unsigned handle, int type)
+{
+	struct rtattr *outer = options_of(fd, device, handle), *inner;
+	int within;
+
+	if (!outer)
+		return NULL;
+	within = RTA_PAYLOAD(outer) - NLA_ALIGN(fixed);
+	inner = (void *)((char *)RTA_DATA(outer) + NLA_ALIGN(fixed));
+	for (; RTA_OK(inner, within); inner = RTA_NEXT(inner, within))
+		if ((inner->rta_type & NLA_TYPE_MASK) == type)
+			return inner;
+	return NULL;
+}
+
+struct rtattr *option(int fd, unsigned device, unsigned handle, int type)
+{
+	return among(0, fd, device, handle, type);
+}
+
+uint64_t number_in(const struct rtattr *attribute, size_t size)
+{
+	uint64_t number = 0;
+
+	if (attribute)
+		memcpy(&number, RTA_DATA(attribute), size);
+	return number;
 }
 
 /* The answer is one message of a page at most (NLMSG_GOODSIZE). */
@@ -167,4 +217,39 @@ void look_at_filters(int node, unsigned device, unsigned hook,
 					take(filter->tcm_info >> 16, attribute, what);
 		}
 	fail("netlink: filters of device %u", device);
+}
+
+/* Whether a discipline of a node holds a packet; 1 where it does. */
+static int node_holds(int node)
+{
+	static char answer[1 << 16];
+	struct nlmsghdr *head;
+	union request request;
+	int fd = socket_of(node), size, left, holds = 0;
+
+	begin(&request, RTM_GETQDISC, NLM_F_DUMP, 0, 0, 0);
+	if (send(fd, &request, request.head.nlmsg_len, 0) < 0)
+		fail("netlink: disciplines of node %d", node);
+	while ((size = recv(fd, answer, sizeof answer, 0)) > 0)
+		for (head = (void *)answer; NLMSG_OK(head, size); head = NLMSG_NEXT(head, size)) {
+			struct rtattr *attribute = TCA_RTA(NLMSG_DATA(head));
+
+			if (head->nlmsg_type == NLMSG_DONE)
+				return holds;
+			if (head->nlmsg_type != RTM_NEWQDISC)
+				break;
+			left = TCA_PAYLOAD(head);
+			for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left))
+				if (attribute->rta_type == TCA_STATS && RTA_PAYLOAD(attribute) >= sizeof(struct tc_stats))
+					holds |= ((struct tc_stats *)RTA_DATA(attribute))->qlen > 0;
+		}
+	fail("netlink: disciplines of node %d", node);
+}
+
+int network_holds(int nodes)
+{
+	for (int node = 0; node < nodes; node++)
+		if (node_holds(node))
+			return 1;
+	return 0;
 }

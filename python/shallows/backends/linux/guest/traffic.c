@@ -31,6 +31,7 @@ struct connection **connections;
 size_t connection_count;
 static struct planned *plan;
 static size_t plan_count, plan_next;
+static struct { int given; unsigned mss, window, timestamps, sack, ecn; } expected;
 
 void add_host(char *words) /* NODE ADDRESS */
 {
@@ -43,6 +44,19 @@ void add_host(char *words) /* NODE ADDRESS */
 	memset(&hosts[host_count], 0, sizeof *hosts);
 	hosts[host_count].node = node;
 	hosts[host_count++].address.s_addr = inet_addr(address);
+}
+
+int node_of_host(int host)
+{
+	if (host < 0 || host >= (int)host_count)
+		fail("there is no host %d", host);
+	return hosts[host].node;
+}
+
+struct in_addr address_of_host(int host)
+{
+	node_of_host(host);
+	return hosts[host].address;
 }
 
 void expect_connections(int host)
@@ -149,6 +163,36 @@ void traffic_start(void)
 	}
 }
 
+static struct { int load; unsigned bytes; } *segments;
+static size_t segment_count;
+
+/* mss LOAD BYTES: the segments of a load, where they are smaller than those that fill a packet */
+void add_segments(char *words)
+{
+	ROOM(segments, segment_count);
+	if (sscanf(words, "%d %u", &segments[segment_count].load, &segments[segment_count].bytes) != 2)
+		fail("mss: %s", words);
+	segment_count++;
+}
+
+/* 0 if nothing is said of the load */
+static unsigned mss_of(int load)
+{
+	for (size_t i = 0; i < segment_count; i++)
+		if (segments[i].load == load)
+			return segments[i].bytes;
+	return 0;
+}
+
+/* The sender's own bound. It is said without options, of which timestamps take 12 bytes. */
+static void bound_segments(const struct connection *c)
+{
+	unsigned mss = mss_of(c->load), all = mss + 12 * expected.timestamps;
+
+	if (mss && setsockopt(c->sender.socket, SOL_TCP, TCP_MAXSEG, &all, sizeof all))
+		fail("TCP_MAXSEG of connection %d", c->sender.connection);
+}
+
 /* Opens the socket; the handshake runs by itself. */
 static void connect_now(struct connection *c)
 {
@@ -172,6 +216,7 @@ static void connect_now(struct connection *c)
 	/* The other end answers with the same (tcp_reflect_tos). */
 	if (service && setsockopt(c->sender.socket, SOL_IP, IP_TOS, &service, sizeof service))
 		fail("IP_TOS");
+	bound_segments(c);
 	if (bind(c->sender.socket, (void *)&from, sizeof from))
 		fail("binding connection %d", c->sender.connection);
 	if (connect(c->sender.socket, (void *)&to, sizeof to) && errno != EINPROGRESS)
@@ -202,8 +247,6 @@ static void clamp(struct connection *c)
 		     receive_window);
 }
 
-static struct { int given; unsigned mss, window, timestamps, sack, ecn; } expected;
-
 /* expect MSS INITIAL_WINDOW TIMESTAMPS SACK ECN: of every connection as it opens; ECN 0 is never, 1 is as it may be,
  * since a SYN that is sent again does not ask for it (tcp_ecn_fallback) */
 void expect_of_connections(char *words)
@@ -220,7 +263,7 @@ static void verify(const struct connection *c)
 	struct tcp_info told;
 	socklen_t size = sizeof told, name_size = sizeof *controls;
 	char name[sizeof *controls] = "";
-	unsigned timestamps, sack, ecn;
+	unsigned timestamps, sack, ecn, mss = mss_of(c->load);
 
 	if (!expected.given)
 		return;
@@ -235,10 +278,11 @@ static void verify(const struct connection *c)
 	    (ecn || strcmp(name, "dctcp-reno") || strcmp(controls[c->control], "dctcp")))
 		fail("connection %d has congestion control %s after %s was set", c->sender.connection, name,
 		     controls[c->control]);
-	if (told.tcpi_snd_mss != expected.mss || timestamps != expected.timestamps || sack != expected.sack ||
+	mss = mss ? mss : expected.mss;
+	if (told.tcpi_snd_mss != mss || timestamps != expected.timestamps || sack != expected.sack ||
 	    (ecn && !expected.ecn))
 		fail("connection %d has mss %u, timestamps %u, SACK %u, ECN %u after %u, %u, %u, %u were set",
-		     c->sender.connection, told.tcpi_snd_mss, timestamps, sack, ecn, expected.mss, expected.timestamps,
+		     c->sender.connection, told.tcpi_snd_mss, timestamps, sack, ecn, mss, expected.timestamps,
 		     expected.sack, expected.ecn);
 	/* A handshake with a lost packet begins with one segment (tcp_init_transfer). */
 	if (told.tcpi_snd_cwnd != expected.window && !told.tcpi_total_retrans && told.tcpi_snd_cwnd != 1)
@@ -424,4 +468,23 @@ void traffic_ready(void *what, uint32_t events)
 		c->established = 1;
 		push(c);
 	}
+}
+
+/* Ends all connections at once, so that the network becomes empty. */
+void traffic_stop(void)
+{
+	struct linger none = { .l_onoff = 1 };
+
+	for (size_t i = 0; i < connection_count; i++) {
+		struct end *ends[] = { &connections[i]->sender, &connections[i]->receiver };
+
+		for (int k = 0; k < 2; k++) {
+			if (ends[k]->socket < 0)
+				continue;
+			setsockopt(ends[k]->socket, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+			close(ends[k]->socket);
+			ends[k]->socket = -1;
+		}
+	}
+	plan_next = plan_count;
 }

@@ -1,0 +1,528 @@
+"""Conditions of networks on Linux: wires with jitter and bursts of losses, datagrams, segments of several
+sizes, several cables. Plans and refusals; and, where a kernel has been built, runs beside the simulator.
+"""
+
+import json
+import math
+
+import polars as pl
+import pytest
+import shallows
+from shallows import _core
+from shallows.backends.base import Running
+from shallows.backends.linux import backend, lateness, links, refusals, scenario, spoiling, transports
+from shallows.backends.simulator import Simulator
+from shallows.document.check import resolve
+from shallows.document.load import load
+from shallows.document.points import one_run
+from test_linux import needs_kernel, resolved
+from test_linux_networks import planned
+
+PAIRS = {
+    "kind": "star",
+    "senders": 8,
+    "receivers": 8,
+    "rate": "100Mbps",
+    "sender_rate": "1Gbps",
+    "delay": "1ms",
+}
+VOICE = {
+    "kind": "datagrams", "from": "s*", "to": "r*", "pattern": "pairs", "bytes": "200B", "every": "1ms",
+    "jitter": "1ms",
+}  # fmt: skip
+
+
+def document(traffic, **more):
+    return {
+        "duration": "4s",
+        "topology": PAIRS,
+        "queue": {"kind": "drop-tail", "limit": "100pkt"},
+        "transport": {"profile": "linux", "cc": "cubic"},
+        "traffic": traffic,
+    } | more
+
+
+def both(tmp_path, made):
+    experiment = one_run(load(made)).experiment
+    return [
+        shallows.run(experiment, store=tmp_path / name, backend=name).tables
+        for name in ("simulator", "linux")
+    ]
+
+
+def twice(tmp_path, made):
+    """The tables of two runs on Linux, which are the same to the byte."""
+    experiment = one_run(load(made)).experiment
+    runs = [shallows.run(experiment, store=tmp_path / name, backend="linux").tables for name in "ab"]
+    for name, table in runs[0].items():
+        assert table.equals(runs[1][name]), name
+    return runs[0]
+
+
+# ---- plans and refusals ----
+
+
+@pytest.mark.parametrize("name", lateness.LAWS)
+def test_a_laws_table_has_its_mean(name):
+    """Half the table is at most the median; the mean is 1 but for what lies beyond the last entry."""
+    entries = [int(entry) for entry in lateness.law(name).split()]
+    assert len(entries) == links.HOLDS and max(entries) == lateness.LARGEST and entries == sorted(entries)
+    scale = lateness.scale_ns(name, 10**10)  # 10 ms
+    mean = sum(entries) / len(entries) * scale / lateness.UNIT / 1e7
+    assert mean == pytest.approx(1, abs=0.001)
+
+
+def test_bursts_of_losses_are_in_the_plan():
+    """Chances of 2^32 - 1. A packet in a burst arrives if neither the burst nor the wire loses it."""
+    port = {"s0->switch": {"burst_begins": 0.25, "burst_ends": 0.5, "burst_loss": 0.75, "loss": 0.125}}
+    made, network = planned(port=port)
+    number = [each["name"] for each in network["ports"]].index("s0->switch")
+    [words] = [
+        line.split() for line in made.plan.splitlines() if line.startswith("wire ") and f" i{number} " in line
+    ]
+    loss, seed, *chances = (int(word) for word in words[6:])
+    assert [round(chance / links.ALL, 6) for chance in (loss, *chances)] == [0.125, 0.25, 0.5, 0.21875]
+    assert seed
+
+
+def test_a_cut_wire_is_made_anew_with_all_that_is_below_it():
+    port = {"s0->switch": {"jitter": "1ms", "reorder": 0.25, "reorder_delay": "1ms"}}
+    event = {
+        "cut": {"at": "1ms", "link": "s0->switch", "state": "down"},
+        "mend": {"at": "2ms", "link": "s0->switch", "state": "up"},
+    }
+    made, _ = planned(port=port, event=event)
+    changes = [line.split()[:3] for line in made.plan.splitlines() if line.startswith("change ")]
+    assert [(int(at), what) for _, at, what in changes] == [
+        (10**6, "cut"),
+        (10**6, "jitter"),
+        (10**6, "hold"),
+        (2 * 10**6, "wire"),
+    ]
+
+
+def lost_of(found, size):
+    band = next(band for band in found if size & band.mask == band.value)
+    return band.lost / links.ALL
+
+
+@pytest.mark.parametrize("largest", [1500, 9000, 65535])
+def test_packets_are_spoilt_by_their_length(largest):
+    """1 - (1 - e)^(8 bytes), exactly for the loads' own sizes and within a quarter or a half for others."""
+    found = spoiling.bands(1e-6, {largest, 52})
+    assert len(found) <= spoiling.MOST_BANDS
+    for size in range(40, largest + 1):
+        wanted = 1 - (1 - 1e-6) ** (8 * size)
+        slack = 1e-6 if size in (largest, 52) else 0.25 if largest < 4096 else 0.5
+        assert lost_of(found, size) == pytest.approx(wanted, rel=slack), size
+
+
+def test_wires_with_bit_errors_are_read_back():
+    made, network = planned(port={"s0->switch": {"bit_errors": 1e-6}})
+    number = [each["name"] for each in network["ports"]].index("s0->switch")
+    [line] = [line for line in made.plan.splitlines() if line.startswith("bits ")]
+    asked = {each.key: each.shows for each in made.disciplines if each.key[0] == f"i{number}"}
+    bands = asked[f"i{number}", "prio", "4:"]["bands"].value
+    assert bands == len(line.split()) - 5
+    share = asked[f"i{number}", "netem", "40:"]["loss-random.loss"].value
+    assert share == pytest.approx(1 - (1 - 1e-6) ** 12000, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("port", "key"),
+    [
+        ({"jitter": "1ms", "jitter_correlation": 0.5}, "jitter_correlation"),
+        ({"jitter": "1s", "jitter_law": "pareto"}, "jitter"),  # of 21 s at most
+        ({"burst_begins": 0.1, "duplicate": 0.1}, "duplicate"),
+        ({"bit_errors": 1e-6, "duplicate": 0.1}, "duplicate"),
+        ({"jitter": "1ms", "duplicate": 0.1}, "duplicate"),
+    ],
+)
+def test_wires_that_netem_cannot_make_are_refused(port, key):
+    found = refusals.check(resolved(port={"s0->switch": port}))
+    assert [fault.path for fault in found] == [f"port.s0->switch.{key}"]
+
+
+def test_emissions_are_the_simulators_datagrams():
+    """A steady sender is one row; of others each datagram is."""
+    poisson = VOICE | {"gaps": "exponential", "on": "20ms", "off": "20ms"}
+    experiment = resolve(document({"even": VOICE, "poisson": poisson}, duration="400ms"))
+    found = json.loads(_core.emissions(json.dumps(experiment)))
+    assert [len(found[name]) for name in ("even", "poisson")] == [8, 8]
+    assert all(len(rows) == 1 and rows[0][1:] == [10**9, rows[0][2], 200] for rows in found["even"])
+    tables = Simulator().run(experiment, Running()).tables
+    for name, pairs in found.items():
+        sent = tables["datagrams"].filter(traffic=name).sort("flow")["sent"].to_list()
+        assert [sum(row[2] for row in rows) for rows in pairs] == sent
+    again = json.loads(_core.emissions(json.dumps(experiment | {"seed": 2})))
+    assert again["poisson"] != found["poisson"]
+
+
+def plan_of(made):
+    experiment = resolve(made)
+    network, ways = backend.checked(experiment, None)
+    tables = Simulator().run(experiment, Running()).tables
+    return scenario.scenario(experiment, network, ways, tables["flows"], tables["messages"]).plan.splitlines()
+
+
+def test_datagrams_are_in_the_plan():
+    own = {"ecn": "ect0", "send_buffer": "20KB"}
+    lines = plan_of(document({"voice": VOICE | {"transport": own}}, duration="400ms"))
+    senders = [line.split()[1:] for line in lines if line.startswith("datagrams ")]
+    assert senders == [["0", str(n), str(8 + n), "2", "20000"] for n in range(8)]
+    assert sum(line.startswith("emit ") for line in lines) == 8
+    assert any(line.startswith("drain ") for line in lines)
+    # Without connections the kernel's own transport says how large packets may be.
+    assert "expect 1448 10 1 1 1" in lines and not any(
+        line.startswith(("open ", "control ")) for line in lines
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"transport": {"header": "52B"}}, "transport.header"),
+        ({"transport": {"send_buffer": "1KB"}}, "transport.send_buffer"),
+        ({"bytes": "3B"}, "bytes"),
+        ({"every": "100ns"}, ""),  # 40 million of each
+    ],
+)
+def test_datagrams_that_linux_cannot_send_are_refused(changes, path):
+    experiment = resolve(document({"voice": VOICE | changes}))
+    network = json.loads(_core.plan(json.dumps(experiment)))
+    found = refusals.check(experiment) + refusals.of_network(experiment, network, [])
+    assert [fault.path for fault in found] == [f"traffic.voice.{path}".removesuffix(".")]
+
+
+BULK = {"kind": "bulk", "from": "s*", "to": "r*", "pattern": "pairs"}
+
+
+def small(mss, **more):
+    return BULK | {"transport": {"mss": mss}} | more
+
+
+def test_loads_have_their_own_segments():
+    lines = plan_of(document({"large": BULK, "small": small("536B")}, duration="400ms"))
+    assert "mss 1 536" in lines and not any(line.startswith("mss 0 ") for line in lines)
+    assert any(" mtu 1500 " in line for line in lines)
+    # A datagram's packet may be larger than those of all connections.
+    lines = plan_of(document({"small": small("536B"), "voice": VOICE | {"bytes": "1400B"}}, duration="400ms"))
+    assert "mss 0 536" in lines and any(" mtu 1428 " in line for line in lines)
+    assert transports.sizes(resolve(document({"a": small("536B"), "voice": VOICE}))) == {588, 228}
+
+
+STEP = {"kind": "threshold", "limit": "100KB", "mark_at": "20pkt"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "paths"),
+    [
+        ({"queue": STEP}, ["queue.mark_at"]),
+        ({"queue": STEP | {"mark_at": "30KB"}}, []),
+        ({"transport": {"profile": "linux", "cc": "cubic", "burst": 4}}, ["traffic.a.transport.burst"] * 2),
+        (
+            {"transport": {"profile": "linux", "cc": "cubic", "receive_window": "10pkt"}},
+            ["traffic.b.transport.receive_window"],
+        ),
+        (
+            {"transport": {"profile": "linux", "cc": "cubic", "initial_window": "5360B"}},
+            ["traffic.b.transport.initial_window"],
+        ),
+    ],
+)
+def test_packets_of_several_sizes_have_their_limits(changes, paths):
+    found = refusals.check(resolve(document({"a": BULK, "b": small("536B")}, **changes)))
+    assert sorted(fault.path for fault in found) == sorted(
+        path.replace("traffic.a", f"traffic.{name}") for path, name in zip(paths, "ab", strict=False)
+    )
+
+
+CABLES = {
+    "kind": "graph",
+    "hosts": [*(f"a{n}" for n in range(16)), *(f"b{n}" for n in range(16))],
+    "switches": ["left", "right"],
+    "links": [
+        *({"from": f"a{n}", "to": "left", "rate": "100Mbps", "delay": "50us"} for n in range(16)),
+        *({"from": f"b{n}", "to": "right", "rate": "100Mbps", "delay": "50us"} for n in range(16)),
+        {"from": "left", "to": "right", "rate": "100Mbps", "delay": "1ms", "cables": 3},
+    ],
+}
+ACROSS = {"web": {"kind": "bulk", "from": "a*", "to": "b*", "pattern": "pairs", "jitter": "10ms"}}
+
+
+def test_cables_are_several_devices_and_next_hops():
+    lines = plan_of(document(ACROSS, topology=CABLES, duration="100ms"))
+    routes = [line for line in lines if line.startswith("route add ") and "nexthop" in line]
+    assert len(routes) == 32 and all(line.count("nexthop") == 3 for line in routes)
+    experiment = resolve(document(ACROSS, topology=CABLES, duration="100ms"))
+    network, ways = backend.checked(experiment, None)
+    made = scenario.scenario(experiment, network, ways, pl.DataFrame(), pl.DataFrame())
+    assert {"left->right#1", "left->right#2", "left->right#3"} <= {port.name for port in made.ports}
+
+
+# ---- runs ----
+
+
+def rows(tables):
+    return {row["src"]: row for row in tables["datagrams"].iter_rows(named=True)}
+
+
+LAWS = {
+    "s0->switch": {"jitter": "2ms", "jitter_order": "free"},
+    "s1->switch": {"jitter": "2ms", "jitter_order": "free", "jitter_law": "normal"},
+    "s2->switch": {"jitter": "2ms", "jitter_order": "free", "jitter_law": "exponential"},
+    "s3->switch": {"jitter": "2ms", "jitter_order": "free", "jitter_law": "pareto"},
+    "s4->switch": {"jitter": "2ms", "jitter_law": "exponential"},
+    "s5->switch": {"jitter": "2ms", "jitter_order": "free", "reorder": 0.125, "reorder_delay": "5ms"},
+}
+VARIANCES = {"s0": 4 / 3, "s1": 4 * 0.98 / 9, "s2": 4.0, "s3": 4 / 3, "s4": 8.0, "s5": 3.0}
+"""Variances of delays in ms^2, at most: by hand, as in net/wire/jitter.rs; neighbours are alike in order."""
+
+
+@needs_kernel
+def test_each_law_of_jitter_has_the_simulators_delays(tmp_path):
+    """Means within four standard errors of a difference, the same least delay, and as many overtaken."""
+    made = document({"voice": VOICE}, port=LAWS)
+    simulated, linux = (rows(tables) for tables in both(tmp_path, made))
+    for host, variance in VARIANCES.items():
+        ours, theirs = simulated[host], linux[host]
+        assert theirs["sent"] == ours["sent"] == 4000 and theirs["lost"] == 0
+        error = 4 * math.sqrt(2 * variance / 4000 * (10 if host == "s4" else 1))
+        assert theirs["delay_mean_ps"] / 1e9 == pytest.approx(ours["delay_mean_ps"] / 1e9, abs=error), host
+        assert theirs["delay_min_ps"] / 1e9 == pytest.approx(ours["delay_min_ps"] / 1e9, abs=0.01), host
+        assert theirs["overtaken"] == pytest.approx(ours["overtaken"], abs=4 * math.sqrt(2 * 1000)), host
+    assert linux["s4"]["overtaken"] == 0 < linux["s2"]["overtaken"]
+    assert linux["s6"]["jitter_ps"] < 1000  # a wire without jitter
+
+
+@needs_kernel
+def test_all_conditions_together_repeat_to_the_byte(tmp_path):
+    """Each kind of wire, links that change, datagrams, and connections of two sizes of segments."""
+    port = LAWS | {
+        "s6->switch": {"burst_begins": 0.01, "burst_ends": 0.2, "bit_errors": 1e-6},
+        "s7->switch": {"duplicate": 0.05, "reorder": 0.125, "reorder_delay": "2ms"},
+        "r0->switch": {"loss": 0.01},
+    }
+    event = {
+        "cut": {"at": "300ms", "link": "s2->switch", "state": "down"},
+        "mend": {"at": "500ms", "link": "s2->switch", "state": "up"},
+        "slow": {"at": "400ms", "link": "s4->switch", "rate": "50Mbps", "delay": "3ms"},
+    }
+    traffic = {"voice": VOICE | {"gaps": "exponential"}, "large": BULK, "small": small("536B")}
+    tables = twice(tmp_path, document(traffic, port=port, event=event, duration="1s"))
+    assert len(tables["flows"]) == 24 and tables["flows"]["delivered_bytes"].min() > 0
+    assert rows(tables)["s2"]["lost"] > 150  # of 200 ms
+
+
+@needs_kernel
+def test_bursts_of_losses_are_as_long_as_in_the_simulator(tmp_path):
+    """p / (p + r) of all packets; counts of sixteen wires vary (2 - p - r) / (p + r) times as much as by
+    chance alone (net/wire/bursts.rs), which is 17 times.
+    """
+    begins, ends = 0.01, 0.1
+    share = begins / (begins + ends)
+    made = document(
+        {"voice": VOICE}, topology=PAIRS | {"senders": 16, "receivers": 16}, duration="6s",
+        port={"s*->switch": {"burst_begins": begins, "burst_ends": ends}},
+    )  # fmt: skip
+    for tables in both(tmp_path, made):
+        counts = tables["datagrams"]["lost"]
+        sent = int(tables["datagrams"]["sent"][0])
+        times = (2 - begins - ends) / (begins + ends)
+        error = math.sqrt(share * (1 - share) * times / (sent * 16))
+        assert counts.mean() / sent == pytest.approx(share, abs=4 * error)
+        # The variance of sixteen counts is known to 1 part in sqrt(7.5).
+        ratio = counts.var() / (sent * share * (1 - share))
+        assert times / 4 < ratio < 4 * times
+        lost = tables["queues"].filter(pl.col("port").str.starts_with("s"))["drops_wire"].sum()
+        assert lost == pytest.approx(counts.sum(), abs=16)  # but for what is under way
+
+
+@needs_kernel
+def test_long_packets_are_spoilt_as_often_as_in_the_simulator(tmp_path):
+    """Within four standard errors of 1 - (1 - e)^(8 bytes): full packets, small ones, and behind jitter."""
+    rate = 2e-6
+    traffic = {
+        "full": VOICE | {"from": "s0..s2", "to": "r0..r2", "bytes": "1472B"},
+        "small": VOICE | {"from": "s3..s5", "to": "r3..r5", "bytes": "36B", "every": "200us"},
+        "late": VOICE | {"from": "s6..s7", "to": "r6..r7", "bytes": "1000B"},
+    }
+    port = {
+        "s*->switch": {"bit_errors": rate},
+        "s6->switch": {"jitter": "2ms", "jitter_order": "free"},
+        "s7->switch": {"reorder": 0.25, "reorder_delay": "2ms", "jitter": "1ms"},
+    }
+    event = {"slow": {"at": "2s", "link": "s*->switch", "rate": "500Mbps"}}
+    for tables in both(tmp_path, document(traffic, port=port, event=event)):
+        for load_name, size in (("full", 1500), ("small", 64), ("late", 1028)):
+            mine = tables["datagrams"].filter(traffic=load_name)
+            sent, wanted = mine["sent"].sum(), 1 - (1 - rate) ** (8 * size)
+            error = 4 * math.sqrt(wanted / sent)
+            assert mine["lost"].sum() / sent == pytest.approx(wanted, abs=error), load_name
+        wires = tables["queues"].filter(pl.col("drops_wire") > 0)
+        assert wires["drops_wire"].sum() == pytest.approx(tables["datagrams"]["lost"].sum(), abs=4)
+
+
+@needs_kernel
+def test_datagrams_beside_tcp_are_those_of_the_simulator_and_repeat_to_the_byte(tmp_path):
+    """With pauses, over a queue that CUBIC fills: as many sent, delays within 5 %, rates within 1 %."""
+    speech = {
+        "kind": "datagrams", "from": "l0", "to": "r*", "bytes": "1200B", "every": "500us",
+        "gaps": "exponential", "on": "20ms", "off": "10ms",
+    }  # fmt: skip
+    dumbbell = {
+        "kind": "dumbbell",
+        "left": 2,
+        "right": 2,
+        "rate": "100Mbps",
+        "access_rate": "1Gbps",
+        "delay": "1ms",
+    }
+    made = document(
+        {"voice": speech, "download": BULK | {"from": "l1", "to": "r0", "pattern": "all"}},
+        topology=dumbbell, duration="2s", warmup="500ms", probe={"flow_trace": "100ms"},
+    )  # fmt: skip
+    linux = twice(tmp_path, made)
+    simulated, _ = both(tmp_path, made)
+    ours, theirs = (tables["datagrams"].sort("dst").drop("flow") for tables in (simulated, linux))
+    assert theirs["sent"].to_list() == ours["sent"].to_list()
+    assert (theirs["arrived"] + theirs["lost"] + theirs["in_flight"]).to_list() == theirs["sent"].to_list()
+    assert theirs["in_flight"].sum() == pytest.approx(ours["in_flight"].sum(), abs=5)
+    assert theirs["delay_mean_ps"].to_list() == pytest.approx(ours["delay_mean_ps"].to_list(), rel=0.05)
+    assert theirs["lost"].sum() == pytest.approx(
+        ours["lost"].sum(), abs=4 * math.sqrt(2 * ours["lost"].sum() + 1)
+    )
+    for load_name in ("voice", "download"):
+        rates = [
+            tables["flows"].filter(traffic=load_name)["goodput_bps"].sum() for tables in (simulated, linux)
+        ]
+        assert rates[1] == pytest.approx(rates[0], rel=0.01)
+    # A flow of datagrams has its row and its trace.
+    voice = linux["flows"].filter(traffic="voice").sort("dst")
+    assert (
+        voice["cc"].to_list() == ["none"] * 2 and voice["packets_sent"].to_list() == theirs["sent"].to_list()
+    )
+    traced = linux["flow_trace"].filter(pl.col("flow").is_in(voice["id"].implode()))
+    assert traced["cwnd_bytes"].null_count() == traced.height == 2 * 20
+
+
+@needs_kernel
+def test_datagrams_that_are_ecn_capable_are_marked_as_in_the_simulator(tmp_path):
+    """More than the port carries: a threshold marks them, or drops them if they are not ECN-capable."""
+    flood = VOICE | {"from": "s0..s1", "to": "r0", "pattern": "all", "bytes": "1472B", "every": "220us"}
+    queue = {"kind": "threshold", "limit": "60KB", "mark_at": "15KB", "not_ect": "drop"}
+    for ecn in ("not-ect", "ect0", "ect1"):
+        load_ = flood | {"transport": {"ecn": ecn}}
+        found = both(tmp_path / ecn, document({"flood": load_}, queue=queue, duration="500ms"))
+        lost = [tables["datagrams"]["lost"].sum() for tables in found]
+        marks = [tables["flows"]["marks"].sum() for tables in found]
+        assert lost[1] == pytest.approx(lost[0], rel=0.1)
+        assert marks[1] == pytest.approx(marks[0], rel=0.05)
+        assert (marks[1] > 1000) == (ecn != "not-ect") and lost[1] > 50
+
+
+@needs_kernel
+def test_datagrams_wait_for_room_in_their_host(tmp_path):
+    """A sender of twice its link's rate: none is lost, and each waits longer than the one before."""
+    flood = VOICE | {
+        "from": "s0",
+        "to": "r0",
+        "pattern": "all",
+        "bytes": "1472B",
+        "every": "60us",
+        "count": 1000,
+    }
+    star = PAIRS | {"rate": "1Gbps", "sender_rate": "100Mbps"}
+    own = {"transport": {"send_buffer": "23040B"}}
+    simulated, linux = (
+        rows(tables)["s0"]
+        for tables in both(tmp_path, document({"flood": flood | own}, topology=star, duration="500ms"))
+    )
+    assert simulated["arrived"] == linux["arrived"] == 1000
+    assert linux["late"] == pytest.approx(simulated["late"], abs=20)
+    # The kernel's buffers have 2304 bytes for a packet of 1500: ten of them, and fifteen in the simulator.
+    assert (
+        linux["delay_max_ps"] / 120e6 == pytest.approx(10, abs=2)
+        or linux["delay_max_ps"] < simulated["delay_max_ps"]
+    )
+    assert linux["late_max_ps"] == pytest.approx(simulated["late_max_ps"], rel=0.05)
+
+
+@needs_kernel
+def test_a_trace_of_datagrams_is_sent_as_it_is(tmp_path):
+    trace = [{"at": "0s", "bytes": "1200B"}, {"at": "0s", "bytes": "4B"}, {"at": "16667us", "bytes": "900B"}]
+    load_ = {"kind": "datagrams", "from": "s0", "to": "r0", "trace": trace}
+    simulated, linux = (
+        rows(tables)["s0"] for tables in both(tmp_path, document({"frames": load_}, duration="100ms"))
+    )
+    assert (
+        (linux["sent"], linux["arrived_bytes"])
+        == (simulated["sent"], simulated["arrived_bytes"])
+        == (3, 2104)
+    )
+    for key in ("delay_min_ps", "delay_max_ps"):
+        assert linux[key] == pytest.approx(simulated[key], abs=200_000)
+
+
+@needs_kernel
+def test_segments_of_two_sizes_share_a_port_as_in_the_simulator(tmp_path):
+    """Each connection reports its own mss as it opens. Shares within 10 % of the link, the sum within 1 %."""
+    star = {"kind": "star", "senders": 2, "rate": "50Mbps", "sender_rate": "1Gbps", "delay": "2ms"}
+    bulk = {"kind": "bulk", "to": "r0", "jitter": "100ms"}
+    traffic = {"large": bulk | {"from": "s0"}, "small": bulk | {"from": "s1", "transport": {"mss": "536B"}}}
+    more = {
+        "topology": star,
+        "duration": "20s",
+        "warmup": "4s",
+        "queue": {"kind": "drop-tail", "limit": "60pkt"},
+    }
+    more["transport"] = {"profile": "linux", "cc": "newreno"}
+    simulated, linux = both(tmp_path, document(traffic, **more))
+    rates = [dict(tables["flows"].select("traffic", "goodput_bps").rows()) for tables in (simulated, linux)]
+    sums = [sum(each.values()) for each in rates]
+    assert sums[1] == pytest.approx(sums[0], rel=0.01)
+    for name in traffic:
+        assert rates[1][name] == pytest.approx(rates[0][name], abs=5e6)
+    assert rates[1]["small"] < rates[1]["large"]
+
+
+@needs_kernel
+def test_several_cables_share_connections_and_repeat_to_the_byte(tmp_path):
+    """Sixteen connections over three cables, each by its hash. Together they fill the cables."""
+    made = document(ACROSS, topology=CABLES, duration="2s", warmup="500ms")
+    linux = twice(tmp_path, made)
+    simulated, _ = both(tmp_path, made)
+    for tables in (simulated, linux):
+        sent = dict(tables["queues"].select("port", "packets_out").rows())
+        shares = [sent[f"left->right#{n}"] for n in (1, 2, 3)]
+        assert all(share > 1000 for share in shares)
+        assert tables["flows"]["goodput_bps"].sum() == pytest.approx(300e6 * 1448 / 1500, rel=0.02)
+
+
+@needs_kernel
+def test_costs_and_static_routes_lead_packets_as_in_the_simulator(tmp_path):
+    """A dear link carries nothing, but for the one host that a static route sends over it."""
+    graph = {
+        "kind": "graph",
+        "hosts": ["a", "b", "c"],
+        "switches": ["s0", "s1", "s2"],
+        "links": [
+            {"from": "a", "to": "s0", "rate": "1Gbps", "delay": "10us"},
+            {"from": "b", "to": "s2", "rate": "1Gbps", "delay": "10us"},
+            {"from": "c", "to": "s2", "rate": "1Gbps", "delay": "10us"},
+            {"from": "s0", "to": "s2", "rate": "100Mbps", "delay": "1ms", "cost": 5},
+            {"from": "s0", "to": "s1", "rate": "100Mbps", "delay": "1ms"},
+            {"from": "s1", "to": "s2", "rate": "100Mbps", "delay": "1ms"},
+        ],
+    }
+    web = {"kind": "messages", "from": "a", "bytes": "1448B", "interval": "50ms"}
+    made = document(
+        {"b": web | {"to": "b"}, "c": web | {"to": "c"}}, topology=graph, duration="500ms",
+        routing={"routes": [{"at": "s0", "to": "c", "via": "s2"}]},
+    )  # fmt: skip
+    found = both(tmp_path, made)
+    for tables in found:
+        out = {port for port, sent in tables["queues"].select("port", "packets_out").rows() if sent}
+        assert {"s0->s2", "s0->s1", "s1->s2"} <= out
+    times = [tables["messages"].sort("start_ps", "traffic")["fct_ps"].to_list() for tables in found]
+    assert times[1] == pytest.approx(times[0], rel=0.005)  # Linux's SYN has 8 bytes more
