@@ -113,11 +113,11 @@ def fixed_paths(k: int, seed: int) -> list[dict[str, Any]]:
     return [route for route in routes if route["to"]]
 
 
-def tcp(k: int, cc: str) -> Scenario:
+def tcp(k: int, cc: str, scale: int = 1) -> Scenario:
     """TCP over a star of eight senders (k = 0) or a fat tree."""
     hosts = k**3 // 4
     draw = random.Random(7)
-    size = {0: 40_000, 8: 3000, 16: 400}[k] * PAYLOAD
+    size = {0: 40_000, 8: 1000, 16: 100}[k] * scale * PAYLOAD
     to = permutation(hosts, 1) if k else [8] * 8
     flows = tuple(Flow(src, dst, size, draw.randrange(100_000)) for src, dst in enumerate(to))
     queue = {"kind": "threshold", "limit": "250pkt", "mark_at": "65pkt"}
@@ -125,7 +125,7 @@ def tcp(k: int, cc: str) -> Scenario:
     name = (lambda host: f"h{host}") if k else (lambda host: "r0" if host == 8 else f"s{host}")
     document = {
         "title": f"{cc} beside ns-3",
-        "duration": "2s",
+        "duration": "100s",
         "topology": {"kind": "fat-tree", "k": k, "rate": "10Gbps"} if k else star,
         "queue": queue if cc == "dctcp" else {"kind": "drop-tail", "limit": "250pkt"},
         "nic": "drop-tail",  # ns-3's hosts have a FIFO
@@ -146,16 +146,16 @@ def tcp(k: int, cc: str) -> Scenario:
     return Scenario(_name(k), k, flows, document)
 
 
-def ndp(k: int) -> Scenario:
+def ndp(k: int, scale: int = 1) -> Scenario:
     """NDP over a fat tree, or for k = 0 from the eight hosts of one rack to a host of another."""
-    size = {0: 20_000, 8: 3000, 16: 500}[k] * DATA
+    size = {0: 20_000, 8: 1000, 16: 200}[k] * scale * DATA
     to = permutation(k**3 // 4, 1) if k else [8] * 8
     flows = tuple(Flow(src, dst, size) for src, dst in enumerate(to))
     racks = {"kind": "leaf-spine", "leaves": 2, "spines": 8, "hosts_per_leaf": 8, "delay": "1us"}
     tree = {"kind": "fat-tree", "k": k, "rate": "10Gbps", "delay": "1us", "switch_delay": "1us"}
     document = {
         "title": "NDP beside htsim",
-        "duration": "1s",
+        "duration": "100s",
         "ecmp": "permutation",
         "topology": tree if k else racks | {"rate": "10Gbps", "uplink_rate": "10Gbps", "uplink_delay": "1us"},
         "queue": {"kind": "trimming", "limit": "8pkt", "header_limit": "72KB"},
@@ -182,7 +182,7 @@ def _rows(flows: Sequence[Flow], name: Callable[[int], str]) -> list[dict[str, s
 
 
 def here(scenario: Scenario, until: str = "") -> Done:
-    """The scenario here, in a fresh process. Times end at the last byte, or with `until` "acked" at its ACK."""
+    """The scenario here, in a fresh process. Times end at the last byte, or at its ACK with "acked"."""
     answer = _json([sys.executable, __file__, "--here"], json.dumps(scenario.experiment))
     times = answer["acked_us" if until == "acked" else "fct_us"]
     more = {"hops": answer["hops"], "marks": answer["marks"], "run_s": answer["run_s"]}
@@ -451,6 +451,7 @@ def main() -> int:
         "--uet-htsim", type=Path, metavar="PROGRAM", help="htsim_ndp of ultraethernet/uet-htsim"
     )
     options.add_argument("--rounds", type=int, default=3, help="runs of each side, in turn (default 3)")
+    options.add_argument("--scale", type=int, default=1, help="times as much data in each flow (default 1)")
     options.add_argument("--only", metavar="SCENARIO", help="incast-8, fat-tree-128 or fat-tree-1024")
     options.add_argument("--json", type=Path, metavar="FILE", help="writes counts and times of all runs")
     options.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
@@ -466,20 +467,21 @@ def main() -> int:
     found = []
     for k in sizes:
         for cc in ("dctcp", "newreno") if given.ns3 else ():
-            one = tcp(k, cc)
+            one = tcp(k, cc, given.scale)
             title = f"{one.name}, {cc}, beside ns-3: {len(one.flows)} flows of {one.flows[0].bytes} bytes"
             found.append(
                 compare(
                     title, len(one.flows), given.rounds, lambda one=one: here(one), lambda one=one: ns3(one)
                 )
             )
-        one = ndp(k)
+        one = ndp(k, given.scale)
         for name, program in peers.items():
             if program is None:
                 continue
             # htsim's timers cost time until the end, so it ends soon after the last flow does.
             end_us = int(1.1 * max(here(one, "acked").times_us)) + 100
-            title = f"{one.name}, NDP, beside {name}: {len(one.flows)} flows of {one.flows[0].bytes // DATA} packets"
+            packets = one.flows[0].bytes // DATA
+            title = f"{one.name}, NDP, beside {name}: {len(one.flows)} flows of {packets} packets"
             found.append(
                 compare(
                     title,
