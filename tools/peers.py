@@ -7,9 +7,9 @@ ns-3 is Debian's libns3-dev; `peers/network.cc` is compiled on first use. An hts
 that you built from Broadcom/csg-htsim or ultraethernet/uet-htsim, as their pages say.
 
 The scenarios are an incast of 8 hosts, and permutations over fat trees of 128 and 1024 hosts at 10 Gb/s.
-ns-3 runs them with TCP: DCTCP with marks, the incast also NewReno with drops. Both programs then have the
-same flows, starts, sizes and paths. htsim's main program for TCP reads neither flows nor rates, so htsim runs NDP, whose
-model here follows its own. Both then have the same flows, and draw a path at random for each packet.
+ns-3 runs them with TCP: DCTCP with marks, and in the incast NewReno with drops. Both programs then have the
+same flows, starts, sizes and paths. htsim's main program for TCP reads neither flows nor rates, so htsim
+runs NDP, whose model here follows its own. Both then draw a path at random for each packet.
 
 Both sides run in turn, one thread each. Seconds are user CPU time by getrusage: here of building the network
 and of simulating, with default probes; of a peer, its whole process. The least of all rounds counts, since
