@@ -270,7 +270,7 @@ impl Host {
         }
         if self.passive && self.sender.half.state == State::SynSent {
             let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.receiver.ecn);
-            self.to_sender(flags, 0, self.opened, &[]);
+            self.deliver_to_sender(flags, 0, self.opened, &[]);
             self.last_data = self.network.now;
         }
         if self.sender.half.state != State::Established {
@@ -291,7 +291,7 @@ impl Host {
             let flags = Flags::ACK.with_if(Flags::ECE, segment.flags.any(Flags::ECE));
             self.peer_closed |= fin;
             let stamp = stamp.filter(|_| advances).unwrap_or(self.network.now);
-            self.to_sender(flags.with_if(Flags::FIN, fin), ack, stamp, &segment.sack);
+            self.deliver_to_sender(flags.with_if(Flags::FIN, fin), ack, stamp, &segment.sack);
             self.sent.retain(|sent| sent.end > self.sender.half.una);
         } else if opens {
             self.write(0);
@@ -299,7 +299,7 @@ impl Host {
         if segment.length > 0 {
             self.last_data = self.network.now;
             let kept = segment.flags.0 & (Flags::CWR.0 | Flags::ECT0.0 | Flags::ECT1.0 | Flags::CE.0);
-            self.to_receiver(Flags(kept), segment.seq - 1, segment.length);
+            self.deliver_to_receiver(Flags(kept), segment.seq - 1, segment.length);
         }
         Ok(())
     }
@@ -334,17 +334,17 @@ impl Host {
             return Err("a SYN that comes twice");
         }
         if self.passive {
-            self.to_receiver(Flags::SYN.with(Flags(segment.flags.0 & (Flags::ECE.0 | Flags::CWR.0))), 0, 0);
+            self.deliver_to_receiver(Flags::SYN.with(Flags(segment.flags.0 & (Flags::ECE.0 | Flags::CWR.0))), 0, 0);
             self.connect();
         } else {
             let ecn = self.config.ecn && segment.flags.any(Flags::ECE);
             (self.receiver.ecn, self.last_data) = (ecn, self.network.now);
-            self.to_sender(Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, ecn), 0, self.opened, &[]);
+            self.deliver_to_sender(Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, ecn), 0, self.opened, &[]);
         }
         Ok(())
     }
 
-    fn to_sender(&mut self, flags: Flags, ack: u64, stamp: Time, sacked: &[(u64, u64)]) {
+    fn deliver_to_sender(&mut self, flags: Flags, ack: u64, stamp: Time, sacked: &[(u64, u64)]) {
         let mut extension = Extension::default();
         for (place, (first, beyond)) in extension.sack.iter_mut().zip(sacked) {
             *place = (first - 1, beyond - 1);
@@ -355,7 +355,7 @@ impl Host {
         self.act(|host, net| host.0.on_packet(&packet, sack, host.2, net));
     }
 
-    fn to_receiver(&mut self, flags: Flags, seq: u64, length: u64) {
+    fn deliver_to_receiver(&mut self, flags: Flags, seq: u64, length: u64) {
         let packet = Packet { seq, ..self.packet(flags, length) };
         self.act(|host, net| host.1.on_packet(&packet, host.2, net));
     }

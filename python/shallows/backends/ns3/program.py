@@ -41,18 +41,21 @@ def installed() -> str | None:
 
 
 @once
-def program() -> Program:
-    """The program, compiled if it is not in the cache. Raises ShallowsError."""
+def program(source: Path = SOURCES / "star.cc") -> Program:
+    """The program of this source, compiled if it is not in the cache. Raises ShallowsError.
+
+    It may include the headers beside `star.cc`.
+    """
     version = installed()
     if version is None:
         raise ShallowsError(f"ns-3: not installed ({INSTALL})")
     compiler = subprocess.run(["g++", "--version"], capture_output=True, check=True).stdout
     name = cache.digest(
-        *sorted(SOURCES.glob("*.[ch]*")), compiler, " ".join(FLAGS).encode(), version.encode()
+        *sorted({*SOURCES.glob("*.[ch]*"), source}), compiler, " ".join(FLAGS).encode(), version.encode()
     )
     places = cache.cache().parent / "ns3"
     place = places / name
-    if not (place / "star").exists():
+    if not (place / source.stem).exists():
         places.mkdir(parents=True, exist_ok=True)
         new = Path(tempfile.mkdtemp(prefix=".new-", dir=places))
         try:
@@ -60,9 +63,10 @@ def program() -> Program:
             command = [
                 "g++",
                 *FLAGS,
-                str(SOURCES / "star.cc"),
+                f"-I{SOURCES}",
+                str(source),
                 "-o",
-                str(new / "star"),
+                str(new / source.stem),
                 *(f"-lns3-{x}" for x in LIBRARIES),
             ]
             ran = subprocess.run(command, capture_output=True, text=True)
@@ -75,4 +79,4 @@ def program() -> Program:
             cache.put(new, place)
         finally:
             shutil.rmtree(new, ignore_errors=True)
-    return Program(place / "star", name, version)
+    return Program(place / source.stem, name, version)
