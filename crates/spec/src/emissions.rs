@@ -13,7 +13,7 @@ const MOST: u64 = 20_000_000;
 /// and each of the others `gap` later, in ps. A load with more than 20 million of them has null.
 pub fn emissions(document: &str) -> Result<String, Vec<Fault>> {
     let experiment = crate::parse(document)?;
-    let checked = experiment.checked().map_err(Faults::told)?;
+    let checked = experiment.checked().map_err(Faults::into_list)?;
     let mut all = Map::new();
     for (spec, work) in experiment.loads.iter().zip(&checked.loads) {
         let Some(emission) = work.emission() else { continue };

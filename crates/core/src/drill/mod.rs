@@ -334,7 +334,11 @@ impl Host {
             return Err("a SYN that comes twice");
         }
         if self.passive {
-            self.deliver_to_receiver(Flags::SYN.with(Flags(segment.flags.0 & (Flags::ECE.0 | Flags::CWR.0))), 0, 0);
+            self.deliver_to_receiver(
+                Flags::SYN.with(Flags(segment.flags.0 & (Flags::ECE.0 | Flags::CWR.0))),
+                0,
+                0,
+            );
             self.connect();
         } else {
             let ecn = self.config.ecn && segment.flags.any(Flags::ECE);
