@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,7 +17,8 @@ from shallows.errors import Fault, Interrupted, SpecError, Written
 if TYPE_CHECKING:
     from types import FrameType
 
-    from shallows.backends.linux.programs import Command, Ended, Outcome
+    from shallows.backends.linux.outcome import Ended, Outcome
+    from shallows.backends.linux.programs import Command
 
 __all__ = ["exec_", "shell"]
 
@@ -55,6 +55,14 @@ def exec_(
     env: Annotated[
         list[str], typer.Option("--env", metavar="NAME=VALUE", help="A variable for programs.")
     ] = [],  # noqa: B006
+    counters: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPAN",
+            help="Reads the kernel's counters of each host this often, for --out and --json.",
+            show_default=False,
+        ),
+    ] = None,
     progress: Progress = True,
     as_json: Json = False,
 ) -> None:
@@ -62,9 +70,12 @@ def exec_(
 
     The run ends when all programs have ended, or at the file's `duration`. A command that ends with `&` is a
     server: the run does not wait for it. Programs see this machine's files and write to a copy of their own.
+    The exit status is 1 if a program failed, and 124 if one was stopped that is no server.
     With --pcap alone the file's own traffic is captured, for its whole `duration`.
     """
     from shallows.backends.linux import programs
+    from shallows.backends.linux.outcome import Broken, Stopped
+    from shallows.backends.linux.results import document, write
     from shallows.document.load import load
     from shallows.document.points import one_run
     from shallows.results import pcapng
@@ -82,6 +93,7 @@ def exec_(
         _number(faults, "--call", "span", call) // 1000,
         _number(faults, "--memory", "bytes", memory) // 2**20,
         _environment(faults, env),
+        0 if counters is None else _number(faults, "--counters", "span", counters) // 1000,
     )
     if keep and out is None:
         faults.append(Fault("--keep", "needs --out, the directory in which files are kept"))
@@ -91,16 +103,25 @@ def exec_(
     if faults:
         raise SpecError(faults)
     experiment = one_run(programs.experiment(load(file, settings))).experiment
-    with _stoppable(), terminal.progress(file.name, 1, progress) as report:
-        outcome = programs.execute(experiment, lab, out, progress=report)
+    try:
+        with _stoppable(), terminal.progress(file.name, 1, progress) as report:
+            outcome = programs.execute(experiment, lab, out, progress=report)
+    except (Broken, Stopped) as broke:
+        outcome = broke.outcome
     if out is not None:
-        _write(outcome, out)
+        write(outcome, out)
     if as_json:
-        terminal.print_json(_document(outcome))
+        terminal.print_json(document(outcome))
     else:
         _show(outcome)
-    if any(each.failed for each in outcome.programs):
-        raise typer.Exit(1)
+    for line in outcome.notes:
+        terminal.note(f"note: {line}")
+    if outcome.error is not None:
+        terminal.note(f"shallows: {outcome.error}")
+        where = f"in {out}" if out is not None else "above"
+        terminal.note(f"what the programs wrote until then is {where}")
+    if outcome.status:
+        raise typer.Exit(outcome.status)
 
 
 def shell(
@@ -178,59 +199,26 @@ def _stoppable() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _how_it_ended(program: Ended) -> str:
+def _how_it_ended(program: Ended, error: str | None) -> str:
+    if program.stopped and error is not None:
+        return "had not ended"
     if program.stopped:
-        return "stopped at the end of the run"
+        return (
+            "stopped at the end of the run"
+            if program.server
+            else "not finished: stopped at the end of the run"
+        )
     how = f"signal {program.signal}" if program.signal else f"exit status {program.status}"
     return f"{how} after {program.ended_s:.6f} s"
 
 
 def _show(outcome: Outcome) -> None:
     for program in outcome.programs:
-        terminal.say(f"== {program.host}: {program.command} ({_how_it_ended(program)})")
+        terminal.say(f"== {program.host}: {program.command} ({_how_it_ended(program, outcome.error)})")
         for name, text in (("", program.stdout), ("on standard error:\n", program.stderr)):
             if text:
                 terminal.say(name + text.decode(errors="replace").replace("\r\n", "\n").rstrip("\n"))
-    queues = outcome.queues.select(QUEUES)
-    terminal.print_table("", QUEUES, queues.rows())
-    terminal.say(f"{outcome.ended_s:.6f} s of virtual time")
-
-
-def _document(outcome: Outcome) -> dict[str, Any]:
-    programs = [
-        {
-            "host": each.host,
-            "command": each.command,
-            "status": each.status,
-            "signal": each.signal,
-            "stopped": each.stopped,
-            "ended_s": each.ended_s,
-            "stdout": each.stdout.decode(errors="replace"),
-            "stderr": each.stderr.decode(errors="replace"),
-        }
-        for each in outcome.programs
-    ]
-    return {
-        "programs": programs,
-        "queues": outcome.queues.to_dicts(),
-        "ended_s": outcome.ended_s,
-        "about": outcome.about,
-    }
-
-
-def _write(outcome: Outcome, out: Path) -> None:
-    """Outputs by host, the end of each program, and the tables."""
-    out.mkdir(parents=True, exist_ok=True)
-    document = _document(outcome)
-    count: dict[str, int] = {}
-    for each, row in zip(outcome.programs, document["programs"], strict=True):
-        count[each.host] = count.get(each.host, 0) + 1
-        name = f"{each.host}.{count[each.host]}"
-        (out / f"{name}.stdout").write_bytes(each.stdout)
-        (out / f"{name}.stderr").write_bytes(each.stderr)
-        row |= {"stdout": f"{name}.stdout", "stderr": f"{name}.stderr"}
-    del document["queues"]
-    (out / "programs.json").write_text(json.dumps(document, indent=1) + "\n")
-    outcome.queues.write_csv(out / "queues.csv")
-    if outcome.flows is not None:
-        outcome.flows.write_csv(out / "flows.csv")
+    if outcome.queues is not None:
+        queues = outcome.queues.select(QUEUES)
+        terminal.print_table("", QUEUES, queues.rows())
+        terminal.say(f"{outcome.ended_s:.6f} s of virtual time")

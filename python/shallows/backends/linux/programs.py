@@ -9,16 +9,18 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import tarfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import confine, controls, machine, scenario, tables
+from shallows.backends.linux import confine, controls, environment, exchanges, machine, scenario, tables
 from shallows.backends.linux.backend import checked, ready
+from shallows.backends.linux.outcome import Broken, Ended, Outcome, Stopped
 from shallows.backends.linux.root import root
-from shallows.errors import Fault, RunError, SpecError
+from shallows.backends.linux.streams import OUTPUTS, Streams
+from shallows.errors import Cancelled, Fault, Interrupted, RunError, SpecError
 from shallows.results.pcapng import ports_of
 from shallows.words import did_you_mean
 
@@ -27,22 +29,10 @@ if TYPE_CHECKING:
 
     from shallows.backends.linux.kernel import Kernel
     from shallows.backends.linux.network import Scenario
+    from shallows.backends.linux.paths import Ways
     from shallows.document.paths import Document
 
-__all__ = ["Command", "Ended", "Lab", "Outcome", "command", "execute", "experiment", "session", "shell"]
-
-ENVIRONMENT = {
-    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    "HOME": "/root",
-    "USER": "root",
-    "LANG": "C.UTF-8",
-    "TERM": "dumb",
-    "PYTHONHASHSEED": "0",
-    "PYTHONDONTWRITEBYTECODE": "1",
-    # Without the processor's clock (bit 4) and random numbers (bits 62, 64 + 18): OPENSSL_ia32cap(3).
-    "OPENSSL_ia32cap": "~0x4000000000000010:~0x40000",
-}
-"""The environment of every program: nothing of the caller's shell changes a run; `--env` adds to it."""
+__all__ = ["Command", "Lab", "Started", "command", "execute", "experiment", "session", "shell"]
 
 SHELL = "if command -v bash >/dev/null; then exec bash --norc -i; else exec sh -i; fi"
 """The shell of `linux shell`, without settings of the user's that may start other programs."""
@@ -77,36 +67,7 @@ class Lab:
     call_ns: int = 1000
     memory_mb: int = 1024
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Ended:
-    """A program after the run: its exit status or the signal that ended it, and what it wrote."""
-
-    host: str
-    command: str
-    status: int | None
-    signal: int | None
-    stopped: bool  # at the end of the run, which it had not reached by itself
-    ended_s: float | None
-    stdout: bytes
-    stderr: bytes
-
-    @property
-    def failed(self) -> bool:
-        """Whether it ended by itself and not with 0."""
-        return not self.stopped and self.status != 0
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The remains of a run of programs."""
-
-    programs: tuple[Ended, ...]
-    queues: pl.DataFrame
-    flows: pl.DataFrame | None
-    ended_s: float
-    about: dict[str, Any]
+    counters_ns: int = 0  # between two readings of the kernel's counters; 0 for none
 
 
 def command(host: str, text: str) -> Command:
@@ -181,27 +142,58 @@ def execute(
     idle = list(resolved["traffic"]) == [IDLE]
     if idle:
         flows, messages = flows.clear(), messages.clear()
-    further = _lines(resolved, lab, network, started)
-    made = scenario.scenario(resolved, network, ways, flows, messages, further)
-    memory = made.memory_mb + lab.memory_mb
+    taps, ring_bytes = _taps_of_hosts(network)
+    further = [*_lines(resolved, lab, network, started), *taps]
+    if lab.counters_ns:
+        further.append(f"counters {lab.counters_ns}")
+    made = scenario.scenario(resolved, network, ways, flows, messages, further, programs=True)
+    memory = made.memory_mb + lab.memory_mb + (ring_bytes // 2**20 if ring_bytes > LARGE_RINGS else 0)
     options = [f"uml_call_ns={lab.call_ns}"]
-    with machine.boot(
-        used,
-        root(),
-        made.plan,
-        resolved["seed"],
-        cancelled,
-        progress,
-        memory,
-        options=options,
-        confined=True,
-        ready=made.verify,
-    ) as answer:
-        return _outcome(used, resolved, lab, made, network, started, simulated, answer, out, idle)
+    streams = Streams(started, out, lab.captures)
+    try:
+        with machine.boot(
+            used,
+            root(),
+            made.plan,
+            resolved["seed"],
+            cancelled,
+            progress,
+            memory,
+            options=options,
+            confined=True,
+            ready=made.verify,
+            streams=streams,
+        ) as answer:
+            of_ways = scenario.ways_of(resolved, network, ways)
+            whole = _Whole(used, resolved, lab, made, network, of_ways, started, simulated, idle)
+            return whole.outcome(answer, streams, out)
+    except Cancelled:
+        raise
+    except RunError as error:
+        raise Broken(str(error), _broken(used, resolved, lab, streams, str(error))) from None
+    except (KeyboardInterrupt, Interrupted) as error:
+        why = str(error) or "interrupted"
+        raise Stopped(why, _broken(used, resolved, lab, streams, why)) from None
+
+
+def _broken(used: Kernel, resolved: Document, lab: Lab, streams: Streams, why: str) -> Outcome:
+    """What is left of a run that did not reach its end."""
+    about = _about(used, resolved, lab)
+    return Outcome(streams.programs, None, None, None, about, error=why)
+
+
+def _about(used: Kernel, resolved: Document, lab: Lab) -> dict[str, Any]:
+    return {
+        "kernel": used.about,
+        "call_ns": lab.call_ns,
+        "seed": resolved["seed"],
+        "environment": environment.variables(lab.environment),
+        "confined": confine.available(),
+    }
 
 
 @dataclass(frozen=True)
-class _Started:
+class Started:
     """A command on one host."""
 
     node: int
@@ -213,14 +205,14 @@ def _hosts(network: Mapping[str, Any]) -> list[tuple[int, str]]:
     return [(number, node["name"]) for number, node in enumerate(network["nodes"]) if node["host"]]
 
 
-def _started(lab: Lab, network: Mapping[str, Any]) -> list[_Started]:
+def _started(lab: Lab, network: Mapping[str, Any]) -> list[Started]:
     """Each command on each of its hosts. Raises SpecError for those that match no host or say nothing."""
     hosts = _hosts(network)
     found, faults = [], []
     for each in lab.commands:
         if not each.text:
             faults.append(Fault(f"--on {each.host}", "needs a command to run"))
-        chosen = [_Started(node, name, each) for node, name in hosts if fnmatchcase(name, each.host)]
+        chosen = [Started(node, name, each) for node, name in hosts if fnmatchcase(name, each.host)]
         if not chosen:
             names = ", ".join(name for _, name in hosts[:10]) + (", ..." if len(hosts) > 10 else "")
             faults.append(Fault("--on", f"must name a host of the network: {names}", each.host))
@@ -232,6 +224,33 @@ def _started(lab: Lab, network: Mapping[str, Any]) -> list[_Started]:
     if faults:
         raise SpecError(faults)
     return found
+
+
+LEAST_PACKET_BYTES = 84
+"""Of the smallest frame on the wire, with preamble and gap."""
+
+MOST_FRAMES, LEAST_FRAMES = 262_144, 1024
+FRAME_BYTES = 128
+
+LARGE_RINGS = 64 << 20
+"""Rings of more bytes than this get memory of their own."""
+
+
+def _taps_of_hosts(network: Mapping[str, Any]) -> tuple[list[str], int]:
+    """A line of the plan for each wire that ends at a host, whose packets are counted; and the rings' bytes.
+
+    The guest empties the rings whenever it samples the queues.
+    """
+    nodes, between_ps = network["nodes"], scenario.sample_ps(network["numbers"])
+    lines, total = [], 0
+    arriving = [(port["to"], number, port) for number, port in enumerate(network["ports"])]
+    for node, number, port in sorted(arriving, key=lambda each: each[:2]):
+        if nodes[node]["host"]:
+            packets = port["rate_bps"] * between_ps // (8 * LEAST_PACKET_BYTES * 10**12)
+            frames = min(max(packets * 5 // 4, LEAST_FRAMES), MOST_FRAMES)
+            lines.append(f"tap {node} i{number} {frames}")
+            total += frames * FRAME_BYTES
+    return lines, total
 
 
 def _port_name(network: Mapping[str, Any], number: int) -> str:
@@ -252,7 +271,7 @@ def _taps(link_or_host: str, network: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _lines(resolved: Document, lab: Lab, network: Mapping[str, Any], started: list[_Started]) -> list[str]:
+def _lines(resolved: Document, lab: Lab, network: Mapping[str, Any], started: list[Started]) -> list[str]:
     """Lines of the guest's plan: files of all hosts, variables, captures, programs."""
     hosts = [f"{scenario.address(number)} {name}" for number, (_, name) in enumerate(_hosts(network))]
     files = {
@@ -266,7 +285,7 @@ def _lines(resolved: Document, lab: Lab, network: Mapping[str, Any], started: li
     transport = next(iter(resolved["traffic"].values()))["transport"]
     for node, _ in _hosts(network):
         lines.append(f"sysctl {node} tcp_congestion_control {controls.kernel_name(transport)}")
-    variables = ENVIRONMENT | dict(lab.environment)
+    variables = environment.variables(lab.environment)
     lines += [f"variable {name}={value}" for name, value in variables.items()]
     lines.append(f"directory {lab.directory}")
     if lab.keep:
@@ -280,53 +299,114 @@ def _lines(resolved: Document, lab: Lab, network: Mapping[str, Any], started: li
     return lines
 
 
-def _outcome(
-    used: Kernel,
-    resolved: Document,
-    lab: Lab,
-    made: Scenario,
-    network: Mapping[str, Any],
-    started: list[_Started],
-    simulated: Mapping[str, pl.DataFrame],
-    answer: machine.Answer,
-    out: Path | None,
-    idle: bool,
-) -> Outcome:
-    import polars as pl
+@dataclass(frozen=True)
+class _Whole:
+    """A run that reached its end, and the way from the guest's files to its outcome."""
 
-    directory = answer.directory
-    raw = pl.read_csv(directory / "programs.csv").to_dicts() if started else []
-    programs = []
-    for number, (each, row) in enumerate(zip(started, raw, strict=True)):
-        texts = [(directory / f"program{number}.{name}").read_bytes() for name in ("stdout", "stderr")]
-        programs.append(
-            Ended(
-                each.host,
-                each.command.text,
-                row["status"] if row["status"] >= 0 else None,
-                row["signal"] or None,
-                bool(row["stopped"]),
-                row["ended_ns"] / 1e9 if row["ended_ns"] >= 0 else None,
-                _whole(texts[0], row["stdout_bytes"]),
-                _whole(texts[1], row["stderr_bytes"]),
-            )
+    used: Kernel
+    resolved: Document
+    lab: Lab
+    made: Scenario
+    network: Mapping[str, Any]
+    ways: Ways
+    started: list[Started]
+    simulated: Mapping[str, pl.DataFrame]
+    idle: bool
+
+    def outcome(self, answer: machine.Answer, streams: Streams, out: Path | None) -> Outcome:
+        """Programs, tables and notes; captures, outputs and changed files go to their places."""
+        directory = answer.directory
+        programs = self._programs(directory)
+        for number, path in enumerate(self.lab.captures.values()):
+            _take(directory / f"capture{number}.pcapng", path)
+        if self.lab.keep and out is not None:
+            _keep_changes(directory, out, dict(_hosts(self.network)))
+        if out is not None:
+            streams.copy(directory)
+            _take(directory / "dmesg", out / "dmesg.txt") if self.started else None
+        whole = self.made.numbers["duration"]
+        ended_ps = int((directory / "ended").read_text()) * 1000 if self.started else whole
+        found = tables.until(directory, self.made, self.resolved, self.simulated, ended_ps)
+        queues, flows = found.pop("queues"), found.pop("flows")
+        found |= self._flows_of_programs(directory)
+        orphans = self._orphans(directory)
+        notes = [
+            *self._unfinished(programs, ended_ps / 1e12),
+            *(f"{host}: {text!r} was left behind, and stopped as the run ended" for host, text in orphans),
+            *self._changes(directory, queues),
+            *exchanges.unqueued(found["program_flows"], queues, self.network, self.ways),
+        ]
+        about = _about(self.used, self.resolved, self.lab) | {"cpu_s": answer.cpu_s, "wall_s": answer.wall_s}
+        background = None if self.idle else flows
+        return Outcome(
+            programs, queues, background, ended_ps / 1e12, about, found, tuple(notes), tuple(orphans)
         )
-    for number, path in enumerate(lab.captures.values()):
-        _take(directory / f"capture{number}.pcapng", path)
-    if lab.keep and out is not None:
-        _keep_changes(directory, out, dict(_hosts(network)))
-    ended_ps = int((directory / "ended").read_text()) * 1000 if started else made.numbers["duration"]
-    found = tables.until(directory, made, resolved, simulated, ended_ps)
-    about = {
-        "kernel": used.about,
-        "call_ns": lab.call_ns,
-        "seed": resolved["seed"],
-        "confined": confine.available(),
-        "cpu_s": answer.cpu_s,
-        "wall_s": answer.wall_s,
-    }
-    flows = None if idle else found["flows"]
-    return Outcome(tuple(programs), found["queues"], flows, ended_ps / 1e12, about)
+
+    def _programs(self, directory: Path) -> tuple[Ended, ...]:
+        import polars as pl
+
+        rows = pl.read_csv(directory / "programs.csv").to_dicts() if self.started else []
+        found = []
+        for number, (each, row) in enumerate(zip(self.started, rows, strict=True)):
+            texts = [(directory / f"program{number}.{name}").read_bytes() for name in OUTPUTS]
+            found.append(
+                Ended(
+                    each.host,
+                    each.command.text,
+                    row["status"] if row["status"] >= 0 else None,
+                    row["signal"] or None,
+                    bool(row["stopped"]),
+                    row["ended_ns"] / 1e9 if row["ended_ns"] >= 0 else None,
+                    _whole(texts[0], row["stdout_bytes"]),
+                    _whole(texts[1], row["stderr_bytes"]),
+                    each.command.server,
+                )
+            )
+        return tuple(found)
+
+    def _flows_of_programs(self, directory: Path) -> dict[str, pl.DataFrame]:
+        names = {scenario.address(place): name for place, (_, name) in enumerate(_hosts(self.network))}
+        found = {"program_flows": exchanges.program_flows(directory, names)}
+        if self.resolved["probe"]["flow_trace"] != "off":
+            found["program_trace"] = exchanges.program_trace(directory, found["program_flows"], names)
+        if self.lab.counters_ns:
+            found["counters"] = exchanges.counters(directory, self.network["nodes"])
+        return found
+
+    def _orphans(self, directory: Path) -> list[tuple[str, str]]:
+        """Host and command of each process that programs left behind."""
+        if not self.started:
+            return []
+        rows = [
+            line.split(" ", 1) for line in (directory / "orphans").read_text(errors="replace").splitlines()
+        ]
+        return [(self._node(int(node)), text.strip()) for node, text in rows]
+
+    def _node(self, number: int) -> str:
+        return self.network["nodes"][number]["name"] if number >= 0 else "a host"
+
+    def _unfinished(self, programs: Sequence[Ended], at_s: float) -> Iterator[str]:
+        for each in programs:
+            if each.unfinished:
+                yield (
+                    f"{each.host}: {each.command!r} had not finished when the run ended after {at_s:.6f} s"
+                    " (a server's command ends with &)"
+                )
+            elif reason := environment.not_found(each, self.lab.environment):
+                yield reason
+
+    def _changes(self, directory: Path, queues: pl.DataFrame) -> Iterator[str]:
+        """Lines about what programs have changed, as it is read back at the end."""
+        for name in queues.filter(queues["packets_out"].is_null())["port"]:
+            yield f"{name}: a program removed its discipline or device, so that its counts are null"
+        for line in self.made.changed(directory):
+            yield f"a program changed the network: {line}"
+        sysctls = (directory / "sysctls").read_text().splitlines() if self.started else []
+        for node, name, value in (line.split(" ", 2) for line in sysctls):
+            whole = name if "." in name else f"net.ipv4.{name}"
+            yield f"a program changed a sysctl of {self._node(int(node))}: {whole} is {value}"
+        if missed := int((directory / "missed").read_text()):
+            yield f"program_flows lacks {missed} packets: a shorter probe.queue_trace counts all"
 
 
 def _whole(text: bytes, size: int) -> bytes:

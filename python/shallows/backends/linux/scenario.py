@@ -41,7 +41,7 @@ SYSCTLS = {
 """The sysctls of every node. Buffers are large, so that no window of the host limits a flow; but data that
 has not been sent yet would only take memory."""
 
-__all__ = ["address", "scenario", "sysctls", "traced_classes"]
+__all__ = ["address", "sample_ps", "scenario", "sysctls", "traced_classes", "ways_of"]
 
 
 def scenario(
@@ -51,15 +51,34 @@ def scenario(
     flows: pl.DataFrame,
     messages: pl.DataFrame,
     further: Iterable[str] = (),
+    programs: bool = False,
 ) -> Scenario:
     """The guest's plan for an experiment, with `further` lines of it.
+
+    With `programs`, which may change the network, devices and routes are told again at the end.
 
     `network` and `ways` are the answers of `_core.plan` and `_core.ways`.
 
     `flows` and `messages` are the simulator's tables of the same experiment: bytes and times of every
     load but incast, whose rounds depend on their own outcome. So both backends have the same arrivals.
     """
-    return _Writer(experiment, network, ways).write(flows, messages, further)
+    return _Writer(experiment, network, ways).write(flows, messages, further, programs)
+
+
+def ways_of(
+    experiment: Mapping[str, Any], network: Mapping[str, Any], ways: Sequence[Mapping[str, Any]]
+) -> Ways:
+    """The next hops of each node."""
+    weights = [port["weight"] for port in network["ports"]] if experiment["ecmp"] == "weighted" else None
+    return Ways(network["routes"], ways, weights)
+
+
+def sample_ps(numbers: Mapping[str, int]) -> int:
+    """The time between two samples of the queues.
+
+    Enough for percentiles where none are asked for; in whole nanoseconds, as the guest counts.
+    """
+    return numbers.get("probe.queue_trace", max(numbers["duration"] // 20_000_000 * 1000, 10_000_000))
 
 
 def address(host: int) -> str:
@@ -100,8 +119,7 @@ class _Writer:
         self.experiment, self.network = experiment, network
         self.numbers: Mapping[str, int] = network["numbers"]
         self.nodes, self.ports = network["nodes"], network["ports"]
-        weights = [port["weight"] for port in self.ports] if experiment["ecmp"] == "weighted" else None
-        self.ways = Ways(network["routes"], ways, weights)
+        self.ways = ways_of(experiment, network, ways)
         self.hosts = [i for i, node in enumerate(self.nodes) if node["host"]]
         self.host_number = {self.nodes[n]["name"]: i for i, n in enumerate(self.hosts)}
         self.first = next(iter(experiment["traffic"]))  # all loads agree on what is read here
@@ -122,7 +140,9 @@ class _Writer:
     def _name(self, port: int) -> str:
         return "->".join(self.nodes[self.ports[port][end]]["name"] for end in ("from", "to"))
 
-    def write(self, flows: pl.DataFrame, messages: pl.DataFrame, further: Iterable[str]) -> Scenario:
+    def write(
+        self, flows: pl.DataFrame, messages: pl.DataFrame, further: Iterable[str], programs: bool
+    ) -> Scenario:
         """The whole plan."""
         names = list(self.experiment["traffic"])
         made = Scenario("", loads=names, ends=self.network["loads"], numbers=self.numbers)
@@ -149,6 +169,9 @@ class _Writer:
         self.lines.append("go")
         self.lines += [f"run /bin/tc -s -d -n n{node} qdisc show" for node in every]
         self.lines += [f"told at_end /bin/tc -j -d -n n{node} qdisc show" for node in every]
+        for node in every if programs else ():
+            self.lines.append(f"told devices_end{node} /bin/ip -j -d -n n{node} link show")
+            self.lines.append(f"told routes_end{node} /bin/ip -j -d -n n{node} route show")
         made.plan = "\n".join(self.lines) + "\n"
         made.disciplines = self.asked["disciplines"]
         made.at_end = [self.changed.get(each.key, each) for each in made.disciplines]
@@ -416,8 +439,7 @@ class _Writer:
     def _times(self, made: Scenario) -> None:
         numbers, probe = self.numbers, self.experiment["probe"]
         duration = numbers["duration"]
-        # Enough samples for percentiles where none are asked for; in whole nanoseconds, as the guest counts.
-        made.sample_ps = numbers.get("probe.queue_trace", max(duration // 20_000_000 * 1000, 10_000_000))
+        made.sample_ps = sample_ps(numbers)
         # Means of flows are means of samples too.
         traced = numbers.get("probe.flow_trace", max(duration // 1000, 100_000_000))
         self.lines += [

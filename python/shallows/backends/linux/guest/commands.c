@@ -66,27 +66,105 @@ void tell_settings(char *line)
 	run_into(line, words + 1);
 }
 
+static struct set { int node; char *name, *value; } *settings;
+static size_t setting_count;
+
+/* A name of TCP's is one of net.ipv4; another has dots, as in net.core.rmem_max. */
+static void sysctl_path(char *path, size_t room, const char *name)
+{
+	size_t begin = snprintf(path, room, "/proc/sys/%s", strchr(name, '.') ? "" : "net/ipv4/");
+
+	snprintf(path + begin, room - begin, "%s", name);
+	for (char *c = path + begin; *c; c++)
+		if (*c == '.')
+			*c = '/';
+}
+
+/* The value with blanks for tabs and without the end of its line; empty if it cannot be read. */
+static void read_sysctl(int fd, char *back, size_t room)
+{
+	ssize_t n;
+
+	lseek(fd, 0, SEEK_SET);
+	n = read(fd, back, room - 1);
+	back[n > 0 ? n - 1 : 0] = 0;
+	for (char *c = back; *c; c++)
+		if (*c == '\t')
+			*c = ' ';
+}
+
 /* Writes a sysctl of a node and reads it back. */
 void set_sysctl(char *line)
 {
 	char path[200], back[200] = "", *save = NULL, *node = strtok_r(line, " ", &save);
 	char *name = strtok_r(NULL, " ", &save), *value = save;
-	int fd, n;
+	int fd;
 
 	enter(atoi(node));
-	snprintf(path, sizeof path, "/proc/sys/net/ipv4/%s", name);
+	sysctl_path(path, sizeof path, name);
 	fd = open(path, O_RDWR);
-	if (fd < 0 || write(fd, value, strlen(value)) < 0)
-		fail("sysctl net.ipv4.%s refuses %s", name, value);
-	lseek(fd, 0, SEEK_SET);
-	n = read(fd, back, sizeof back - 1);
+	if (fd < 0)
+		fail("this kernel has no sysctl %s%s", strchr(name, '.') ? "" : "net.ipv4.", name);
+	if (write(fd, value, strlen(value)) < 0)
+		fail("sysctl %s%s refuses %s", strchr(name, '.') ? "" : "net.ipv4.", name, value);
+	read_sysctl(fd, back, sizeof back);
 	close(fd);
-	back[n > 0 ? n - 1 : 0] = 0;
-	for (char *c = back; *c; c++)
-		if (*c == '\t')
-			*c = ' ';
 	if (strcmp(back, value))
-		fail("sysctl net.ipv4.%s is %s after %s was written", name, back, value);
+		fail("sysctl %s%s is %s after %s was written", strchr(name, '.') ? "" : "net.ipv4.", name, back, value);
+	ROOM(settings, setting_count);
+	settings[setting_count++] = (struct set){ atoi(node), strdup(name), strdup(value) };
+}
+
+/* Which sysctls programs have changed: a line for each, NODE NAME VALUE. The last that was written counts. */
+void tell_changed_sysctls(void)
+{
+	char path[200], back[200];
+	FILE *file;
+
+	if (!programs_any())
+		return;
+	file = output("sysctls");
+	for (size_t i = 0; i < setting_count; i++) {
+		struct set *set = &settings[i];
+		int fd, later = 0;
+
+		for (size_t k = i + 1; k < setting_count; k++)
+			later |= settings[k].node == set->node && !strcmp(settings[k].name, set->name);
+		if (later)
+			continue;
+		enter(set->node);
+		sysctl_path(path, sizeof path, set->name);
+		fd = open(path, O_RDONLY);
+		if (fd < 0)
+			continue;
+		read_sysctl(fd, back, sizeof back);
+		close(fd);
+		if (strcmp(back, set->value))
+			fprintf(file, "%d %s %s\n", set->node, set->name, back);
+	}
+	done(file);
+}
+
+/* parameter MODULE NAME VALUE: of a module that is built in; read back. */
+void set_parameter(char *words)
+{
+	char module[64], name[64], value[100], path[200], back[200] = "";
+	int fd;
+
+	if (sscanf(words, "%63s %63s %99s", module, name, value) != 3)
+		fail("parameter: %s", words);
+	snprintf(path, sizeof path, "/sys/module/%s/parameters/%s", module, name);
+	fd = open(path, O_RDWR);
+	if (fd < 0 && access(path, F_OK))
+		fail("this kernel has no module parameter %s.%s", module, name);
+	if (fd < 0)
+		fail("module parameter %s.%s can only be read once the kernel runs", module, name);
+	if (write(fd, value, strlen(value)) < 0)
+		fail("module parameter %s.%s refuses %s", module, name, value);
+	read_sysctl(fd, back, sizeof back);
+	close(fd);
+	if (strcmp(back, value))
+		fail("module parameter %s.%s is %s after %s was written", module, name, back, value);
 }
 
 /* file NAME LINES, and then the lines: goes to /run. */

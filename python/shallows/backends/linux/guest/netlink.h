@@ -25,7 +25,7 @@ int ask(int fd, union request *request, char *why, size_t room);
 /* The attributes of a discipline: their number of bytes, with the first in `first`. It stays until the next call. */
 int look(int fd, unsigned device, unsigned handle, struct rtattr **first);
 
-/* A discipline to look at, and the attributes that the kernel tells of it. */
+/* A discipline to look at, and the attributes that the kernel tells of it: NULL where it is no longer there. */
 struct look {
 	unsigned device, handle;
 	struct rtattr *first;
