@@ -13,6 +13,7 @@ from shallows.backends import calls, silence
 from shallows.backends.base import Made, Running
 from shallows.backends.memory import free_memory
 from shallows.document.schema import components
+from shallows.errors import Fault, SpecError
 from shallows.tables.frames import to_frame
 
 if TYPE_CHECKING:
@@ -40,8 +41,15 @@ class Simulator:
         """See `Backend`."""
         from shallows import _core
 
+        if "linux" in experiment:
+            rule = "is about the kernel of the backend linux, and the simulator has none"
+            raise SpecError([Fault("linux", rule, experiment["linux"], "--backend linux", "unsupported")])
         if _controls(experiment) & _of_other_backends():
             _core.simulable(json.dumps(experiment))  # it names them all, by path
+
+    def chosen(self, experiment: Document) -> Simulator:
+        """See `Backend`."""
+        return self
 
     def fingerprint(self) -> str:
         """See `Backend`: hash of the core's sources."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shallows import terminal
-from shallows.cli.options import File, Json, Progress, Settings
+from shallows.cli.options import File, Json, KernelName, Progress, Settings
 from shallows.errors import Fault, Interrupted, SpecError, Written
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def exec_(
             show_default=False,
         ),
     ] = None,
+    kernel: KernelName = None,
     progress: Progress = True,
     as_json: Json = False,
 ) -> None:
@@ -94,6 +95,7 @@ def exec_(
         _number(faults, "--memory", "bytes", memory) // 2**20,
         _environment(faults, env),
         0 if counters is None else _number(faults, "--counters", "span", counters) // 1000,
+        kernel,
     )
     if keep and out is None:
         faults.append(Fault("--keep", "needs --out, the directory in which files are kept"))

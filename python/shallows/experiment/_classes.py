@@ -119,7 +119,7 @@ class NewrenoCc(Part):
 
 
 class CbrCc(Part):
-    """Constant bit rate. Paced, whatever is marked or lost: unresponsive traffic."""
+    """Constant bit rate. Paced, whatever is marked or lost. The transport repairs losses all the same: lost data are sent again within this rate. Traffic without repair is a load of the kind `datagrams`."""
 
     kind: Literal["cbr"] = "cbr"
 
@@ -591,8 +591,8 @@ class KernelCc(Part):
 
     kind: Literal["kernel"] = "kernel"
 
-    name: Literal["bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah"] = Field(...)
-    """Its name in the kernel. Default: the controls built into the Linux backend's kernel."""
+    name: str = Field(...)
+    """Its name in the kernel. Default: the kernel that runs, which is asked for its controls."""
 
 
 class FixedSizes(Part):
@@ -1756,7 +1756,7 @@ class Routing(Part):
 
 
 class Event(Part):
-    """A change of links at a time, under a name of its own. It sets one or more of state, rate, delay and loss."""
+    """A change of links at a time, under a name of its own. It sets one or more of state, rate, delay, loss and pause."""
 
     at: str = Field(...)
     """When. The change comes before all else of that instant. Range [0s, 100000s]. Default: the user's experiment."""

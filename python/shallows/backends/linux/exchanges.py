@@ -123,9 +123,9 @@ def unqueued(flows: pl.DataFrame, queues: pl.DataFrame, network: Mapping[str, An
         if not path or min(rates) < rates[0] or any(met.get(name, False) for name in names[1:]):
             continue
         found.append(
-            f"the {size} bytes of data from {source} to {target} waited at no switch: the slowest link of their"
-            f" path is {names[0]}, the sender's own, whose buffer has no limit, so that the file's [queue]"
-            f" had no part; data the other way may meet it"
+            f"the {size} bytes of data from {source} to {target} waited at no switch: the slowest link of"
+            f" their path is {names[0]}, the sender's own, whose buffer has no limit, so that the file's"
+            " [queue] had no part; data the other way may meet it"
         )
     return found
 

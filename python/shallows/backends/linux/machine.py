@@ -251,6 +251,11 @@ def _core() -> Iterator[int]:
             _MACHINES[core] -= 1
 
 
+def own_number() -> int:
+    """A number that no other process or thread has, for names of files that are being written."""
+    return os.getpid() * 10**9 + time.monotonic_ns() % 10**9
+
+
 def _as_before() -> None:
     """No limit."""
 

@@ -20,6 +20,7 @@ from shallows.backends.linux.backend import checked, ready
 from shallows.backends.linux.outcome import Broken, Ended, Outcome, Stopped
 from shallows.backends.linux.root import root
 from shallows.backends.linux.streams import OUTPUTS, Streams
+from shallows.document import kernel_settings
 from shallows.errors import Cancelled, Fault, Interrupted, RunError, SpecError
 from shallows.results.pcapng import ports_of
 from shallows.words import did_you_mean
@@ -68,6 +69,7 @@ class Lab:
     memory_mb: int = 1024
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
     counters_ns: int = 0  # between two readings of the kernel's counters; 0 for none
+    kernel: str | None = None  # by name, before the experiment's
 
 
 def command(host: str, text: str) -> Command:
@@ -101,7 +103,7 @@ def shell(resolved: Document, host: str, directory: Path, size: tuple[int, int],
     """
     import polars as pl
 
-    used = ready()
+    used = ready(kernel_settings.kernel_of(resolved))
     network, ways = checked(resolved, used)
     names = [name for _, name in _hosts(network)]
     if host not in names:
@@ -134,7 +136,7 @@ def execute(
     from shallows.backends.base import Running
     from shallows.backends.simulator import Simulator
 
-    used = ready()
+    used = ready(lab.kernel or kernel_settings.kernel_of(resolved))
     network, ways = checked(resolved, used)
     started = _started(lab, network)
     simulated = Simulator().run(controls.with_stand_ins(resolved), Running()).tables
@@ -148,7 +150,7 @@ def execute(
         further.append(f"counters {lab.counters_ns}")
     made = scenario.scenario(resolved, network, ways, flows, messages, further, programs=True)
     memory = made.memory_mb + lab.memory_mb + (ring_bytes // 2**20 if ring_bytes > LARGE_RINGS else 0)
-    options = [f"uml_call_ns={lab.call_ns}"]
+    options = [f"uml_call_ns={lab.call_ns}", *scenario.boot_parameters(resolved, used)]
     streams = Streams(started, out, lab.captures)
     try:
         with machine.boot(
@@ -187,6 +189,8 @@ def _about(used: Kernel, resolved: Document, lab: Lab) -> dict[str, Any]:
         "kernel": used.about,
         "call_ns": lab.call_ns,
         "seed": resolved["seed"],
+        "sysctls": scenario.sysctls(resolved),
+        "parameters": resolved.get("linux", {}).get("parameter", {}),
         "environment": environment.variables(lab.environment),
         "confined": confine.available(),
     }

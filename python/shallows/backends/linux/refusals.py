@@ -74,6 +74,8 @@ def check(
         if event["loss"] not in ("none", 0) and version and version < SEEDED_NETEM:
             found.append(Fault(f"event.{name}.loss", OLD_NETEM, _text(version)))
     found += _probe_faults(experiment)
+    if experiment.get("linux", {}).get("pacing") and experiment["nic"]["kind"] != "fq":
+        found.append(Fault("linux.pacing", "needs the discipline fq at hosts", experiment["nic"]["kind"]))
     sections = {
         "switch": "shared buffers",
         "priority": "priorities",
@@ -176,6 +178,13 @@ def _fine_delays(network: Mapping[str, Any]) -> list[Fault]:
     return list(found.values())[:1]
 
 
+def _set(path: str, value: Any) -> str:
+    """The option that sets what the kernel needs; empty for what no file can say."""
+    if value is None or ".*" in path or "->" in path:
+        return ""
+    return f"--set {path}={value if isinstance(value, str) else json.dumps(value)}"
+
+
 def _text(version: Version) -> str:
     return ".".join(map(str, version))
 
@@ -263,5 +272,9 @@ def _queue_faults(path: str, settings: dict[str, Any], without: Collection[str],
     try:
         qdisc(settings, frame)
     except Refusal as refusal:
-        return [Fault(f"{path}.{key}", rule, settings.get(key)) for key, rule in refusal.faults]
+        needed = refusal.needed
+        return [
+            Fault(f"{path}.{key}", rule, settings.get(key), _set(f"{path}.{key}", needed.get(key)))
+            for key, rule in refusal.faults
+        ]
     return []

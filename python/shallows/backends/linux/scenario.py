@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any
 from shallows.backends.linux import links, loads
 from shallows.backends.linux.network import Port, Scenario
 from shallows.backends.linux.paths import Ways, gateway
-from shallows.backends.linux.qdiscs import qdisc
+from shallows.backends.linux.qdiscs import paced, qdisc
 from shallows.backends.linux.readback import Asked, Shown
 from shallows.backends.linux.readback import number as as_number
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from shallows.backends.linux.kernel import Kernel
 
 MOST_MEMORY_MB = 8192
 GSO_HEADERS = 512
@@ -41,7 +43,10 @@ SYSCTLS = {
 """The sysctls of every node. Buffers are large, so that no window of the host limits a flow; but data that
 has not been sent yet would only take memory."""
 
-__all__ = ["address", "sample_ps", "scenario", "sysctls", "traced_classes", "ways_of"]
+__all__ = [
+    *("address", "boot_parameters", "parameters", "sample_ps"),
+    *("scenario", "sysctls", "traced_classes", "ways_of"),
+]
 
 
 def scenario(
@@ -103,7 +108,27 @@ def sysctls(experiment: Mapping[str, Any]) -> dict[str, str]:
         own["tcp_ecn_option"] = "0"  # the counter of the ACE field alone, as in the simulator
     if traced_classes(experiment):
         own["tcp_reflect_tos"] = "1"  # acknowledgements carry their connection's class
-    return SYSCTLS | own
+    return SYSCTLS | own | experiment.get("linux", {}).get("sysctl", {})
+
+
+def parameters(experiment: Mapping[str, Any]) -> list[str]:
+    """Lines of the plan that set module parameters, or verify those that can only be given at the boot."""
+    asked = experiment.get("linux", {}).get("parameter", {})
+    return [f"parameter {name.replace('.', ' ')} {value}" for name, value in asked.items()]
+
+
+def boot_parameters(experiment: Mapping[str, Any], kernel: Kernel) -> list[str]:
+    """Words of the kernel's command line: the module parameters that cannot be written later.
+
+    The command line is a part of the kernel's entropy, so that the others are written.
+    """
+    asked = experiment.get("linux", {}).get("parameter", {})
+    if not asked:
+        return []
+    from shallows.backends.linux import offers
+
+    known = offers.of(kernel).parameters
+    return [f"{name}={value}" for name, value in asked.items() if not known.get(name, False)]
 
 
 def traced_classes(experiment: Mapping[str, Any]) -> list[str]:
@@ -155,6 +180,7 @@ class _Writer:
         self.lines += steps
         self._queues(made)
         self._times(made)
+        self.lines += parameters(self.experiment)
         self.lines += [f"host {node} {address(number)}" for number, node in enumerate(self.hosts)]
         ends = self.network["loads"]
         self.lines += loads.lines(self.experiment, self.host_number, ends, flows, messages, self.numbers)
@@ -331,6 +357,8 @@ class _Writer:
         self._batch("tc", node, f"qdisc add dev p{number} root handle 1: {shaper.table}{shaper.words}")
         self._ask("disciplines", f"shaper of {link.name}", (f"p{number}", "tbf", "1:"), shaper.shows)
         under = qdisc(port["queue"], self.frame)
+        if self.nodes[node]["host"] and self.experiment.get("linux", {}).get("pacing"):
+            under = paced(under)
         place = f"{node} p{number} {0x10001:x} {0x10 << 16:x}"
         if under.words:
             self._batch("tc", node, f"qdisc add dev p{number} parent 1:1 handle 10: {under.words}")

@@ -18,7 +18,7 @@ OUTPUTS = ("stdout", "stderr")
 __all__ = ["OUTPUTS", "Streams", "names"]
 
 
-def names(started: Sequence[Started]) -> list[str]:
+def names(started: Sequence[Started | Ended]) -> list[str]:
     """The name of each command's outputs: HOST.N, the N-th of its host."""
     count: dict[str, int] = {}
     found = []

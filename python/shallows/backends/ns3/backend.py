@@ -38,6 +38,10 @@ class Ns3:
         except command.Refusal as why:
             raise SpecError([Fault("--backend", str(why), self.name)]) from None
 
+    def chosen(self, experiment: Document) -> Ns3:
+        """See `Backend`."""
+        return self
+
     def fingerprint(self) -> str:
         """See `Backend`: the core, the program, and what writes its arguments and reads its answers."""
         own = sorted(Path(__file__).parent.glob("*.py"))

@@ -2,9 +2,11 @@
 #define _GNU_SOURCE
 #include "guest.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,9 +102,13 @@ void set_sysctl(char *line)
 	char *name = strtok_r(NULL, " ", &save), *value = save;
 	int fd;
 
-	enter(atoi(node));
 	sysctl_path(path, sizeof path, name);
+	enter(atoi(node));
 	fd = open(path, O_RDWR);
+	if (fd < 0) { /* one for the whole machine */
+		enter(MACHINE);
+		fd = open(path, O_RDWR);
+	}
 	if (fd < 0)
 		fail("this kernel has no sysctl %s%s", strchr(name, '.') ? "" : "net.ipv4.", name);
 	if (write(fd, value, strlen(value)) < 0)
@@ -145,6 +151,12 @@ void tell_changed_sysctls(void)
 	done(file);
 }
 
+/* A flag's word as a number. */
+static const char *truth(const char *value)
+{
+	return !strcmp(value, "Y") ? "1" : !strcmp(value, "N") ? "0" : value;
+}
+
 /* parameter MODULE NAME VALUE: of a module that is built in; read back. */
 void set_parameter(char *words)
 {
@@ -155,16 +167,60 @@ void set_parameter(char *words)
 		fail("parameter: %s", words);
 	snprintf(path, sizeof path, "/sys/module/%s/parameters/%s", module, name);
 	fd = open(path, O_RDWR);
-	if (fd < 0 && access(path, F_OK))
-		fail("this kernel has no module parameter %s.%s", module, name);
-	if (fd < 0)
-		fail("module parameter %s.%s can only be read once the kernel runs", module, name);
-	if (write(fd, value, strlen(value)) < 0)
+	if (fd >= 0 && write(fd, value, strlen(value)) < 0)
 		fail("module parameter %s.%s refuses %s", module, name, value);
+	if (fd < 0) /* it was given at the boot */
+		fd = open(path, O_RDONLY);
+	if (fd < 0)
+		fail("this kernel has no module parameter %s.%s", module, name);
 	read_sysctl(fd, back, sizeof back);
 	close(fd);
-	if (strcmp(back, value))
-		fail("module parameter %s.%s is %s after %s was written", module, name, back, value);
+	if (strcmp(truth(back), truth(value)))
+		fail("module parameter %s.%s is %s after %s was asked", module, name, back, value);
+}
+
+static void offer_all(FILE *file, const char *what, const char *directory, const char *prefix)
+{
+	char path[600];
+	DIR *all = opendir(directory);
+	struct dirent *entry;
+	struct stat about;
+
+	while (all && (entry = readdir(all))) {
+		snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
+		if (!stat(path, &about) && S_ISREG(about.st_mode))
+			fprintf(file, "%s %s%s %d\n", what, prefix, entry->d_name, !!(about.st_mode & 0200));
+	}
+	if (all)
+		closedir(all);
+}
+
+/* offers: the names of controls, sysctls and module parameters that this kernel has */
+void tell_offers(char *words)
+{
+	FILE *file = output("offers"), *controls = fopen("/proc/sys/net/ipv4/tcp_available_congestion_control", "r");
+	DIR *modules = opendir("/sys/module");
+	char name[40], path[600], prefix[300];
+	struct dirent *entry;
+
+	(void)words;
+	while (controls && fscanf(controls, "%39s", name) == 1)
+		fprintf(file, "control %s\n", name);
+	if (controls)
+		fclose(controls);
+	offer_all(file, "sysctl", "/proc/sys/net/ipv4", "");
+	offer_all(file, "sysctl", "/proc/sys/net/core", "net.core.");
+	offer_all(file, "sysctl", "/proc/sys/net/ipv6", "net.ipv6.");
+	offer_all(file, "sysctl", "/proc/sys/net/mptcp", "net.mptcp.");
+	while (modules && (entry = readdir(modules)))
+		if (entry->d_name[0] != '.') {
+			snprintf(path, sizeof path, "/sys/module/%s/parameters", entry->d_name);
+			snprintf(prefix, sizeof prefix, "%s.", entry->d_name);
+			offer_all(file, "parameter", path, prefix);
+		}
+	if (modules)
+		closedir(modules);
+	done(file);
 }
 
 /* file NAME LINES, and then the lines: goes to /run. */

@@ -13,6 +13,7 @@ void tell_settings(char *line);
 void set_sysctl(char *line);
 void tell_changed_sysctls(void);
 void set_parameter(char *words);
+void tell_offers(char *words);
 void write_file(char *words, FILE *plan);
 
 /* configure.c */

@@ -38,6 +38,7 @@ static void obey(char *line, FILE *plan)
 	else if (!strcmp(line, "file")) write_file(words, plan);
 	else if (!strcmp(line, "sysctl")) set_sysctl(words);
 	else if (!strcmp(line, "parameter")) set_parameter(words);
+	else if (!strcmp(line, "offers")) tell_offers(words);
 	else if (!strcmp(line, "tap")) add_tap(words);
 	else if (!strcmp(line, "counters")) add_counters(words);
 	else if (!strcmp(line, "step")) add_step(words);
