@@ -62,6 +62,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("shallows")
+    if name == "linux":
+        return import_module("shallows.linux")
     if name not in _HOME:
         raise AttributeError(f"module 'shallows' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 import pytest
 from conftest import shallows as command
 from conftest import write_toml
-from shallows.backends.linux import backend, kernel, machine, programs
+from shallows.backends.linux import backend, kernel, machine
 from shallows.backends.linux.kernel import SETTING as KERNEL
-from shallows.backends.linux.outcome import Outcome
+from shallows.backends.linux.lab import programs
+from shallows.backends.linux.lab.outcome import Outcome
 from shallows.backends.linux.root import Root
 from shallows.document.load import load
 from shallows.document.points import one_run

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from conftest import shallows as command
 from conftest import write_toml
-from shallows.backends.linux import programs
 from shallows.backends.linux.kernel import Kernel
+from shallows.backends.linux.lab import programs
 from shallows.document.load import load
 from shallows.document.points import one_run
 from shallows.errors import SpecError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,8 +18,8 @@ from shallows.errors import Fault, Interrupted, SpecError, Written
 if TYPE_CHECKING:
     from types import FrameType
 
-    from shallows.backends.linux.outcome import Ended, Outcome
-    from shallows.backends.linux.programs import Command
+    from shallows.backends.linux.lab.outcome import Ended, Outcome
+    from shallows.backends.linux.lab.programs import Command
 
 __all__ = ["exec_", "shell"]
 
@@ -64,6 +65,21 @@ def exec_(
         ),
     ] = None,
     kernel: KernelName = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Runs with seeds 1 to N, each in --out/N.", show_default=False)
+    ] = None,
+    expect: Annotated[
+        list[str],
+        typer.Option(
+            "--expect", metavar="TEXT", help="Ends with status 1 unless this holds: 's0.1.ended_ps < 2s'."
+        ),
+    ] = [],  # noqa: B006
+    junit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Writes the expectations' verdicts as JUnit's XML.", show_default=False
+        ),
+    ] = None,
     progress: Progress = True,
     as_json: Json = False,
 ) -> None:
@@ -74,11 +90,12 @@ def exec_(
     The exit status is 1 if a program failed, and 124 if one was stopped that is no server.
     With --pcap alone the file's own traffic is captured, for its whole `duration`.
     """
-    from shallows.backends.linux import programs
-    from shallows.backends.linux.outcome import Broken, Stopped
-    from shallows.backends.linux.results import document, write
+    from shallows.backends.linux.lab import expectations, programs
+    from shallows.backends.linux.lab.metrics import metrics
+    from shallows.backends.linux.lab.outcome import Broken, Stopped
+    from shallows.backends.linux.lab.results import document, write
     from shallows.document.load import load
-    from shallows.document.points import one_run
+    from shallows.document.points import expand, one_run, with_seeds
     from shallows.results import pcapng
 
     asked = _commands(on, commands)
@@ -102,28 +119,64 @@ def exec_(
     if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
         rule = "must be a new or an empty directory, since nothing is overwritten"
         faults.append(Fault("--out", rule, out))
+    if junit is not None and not expect:
+        faults.append(Fault("--junit", "requires --expect"))
     if faults:
         raise SpecError(faults)
-    experiment = one_run(programs.experiment(load(file, settings))).experiment
-    try:
-        with _stoppable(), terminal.progress(file.name, 1, progress) as report:
-            outcome = programs.execute(experiment, lab, out, progress=report)
-    except (Broken, Stopped) as broke:
-        outcome = broke.outcome
-    if out is not None:
-        write(outcome, out)
+    wanted = expectations.read(expect)
+    document_ = programs.experiment(load(file, settings))
+    points = expand(with_seeds(document_, seeds)) if seeds else [one_run(document_)]
+    outcomes: list[Outcome] = []
+    for point in points:
+        one_lab = lab if seeds is None else dataclasses.replace(lab, captures=_of_seed(captures, point.seed))
+        place = out if out is None or seeds is None else out / str(point.seed)
+        try:
+            with _stoppable(), terminal.progress(file.name, 1, progress) as report:
+                outcome = programs.execute(point.experiment, one_lab, place, progress=report)
+        except (Broken, Stopped) as broke:
+            outcome = broke.outcome
+        outcomes.append(outcome)
+        if place is not None:
+            write(outcome, place)
+        if not as_json:
+            if seeds is not None:
+                terminal.say(f"seed {point.seed}")
+            _show(outcome)
+        _tell(outcome, place)
+        if outcome.error is not None:
+            break
+    whole = [each for each in outcomes if each.error is None]
+    judged = expectations.judge(wanted, [metrics(each) for each in whole]) if whole else []
+    if junit is not None:
+        broken = [each.error for each in outcomes if each.error is not None]
+        expectations.write_junit(junit, file.name, judged, broken)
     if as_json:
-        terminal.print_json(document(outcome))
-    else:
-        _show(outcome)
+        found = [document(each) for each in outcomes]
+        told = {"expectations": [each.record() for each in judged]} if wanted else {}
+        terminal.print_json(({"seeds": found} if seeds is not None else found[0]) | told)
+    elif judged:
+        rows = [(each.expectation.text, each.measured, each.verdict) for each in judged]
+        terminal.print_table("", ("expected", "measured", "verdict"), rows)
+    status = max(outcome.status for outcome in outcomes)
+    if any(outcome.status == 1 for outcome in outcomes) or any(each.verdict != "holds" for each in judged):
+        status = 1
+    if status:
+        raise typer.Exit(status)
+
+
+def _of_seed(captures: Mapping[str, Path], seed: int) -> dict[str, Path]:
+    """The files of captures with the number of the seed in their names."""
+    return {name: path.with_name(f"{path.stem}.{seed}{path.suffix}") for name, path in captures.items()}
+
+
+def _tell(outcome: Outcome, out: Path | None) -> None:
+    """Notes, and why a run broke, on standard error."""
     for line in outcome.notes:
         terminal.note(f"note: {line}")
     if outcome.error is not None:
         terminal.note(f"shallows: {outcome.error}")
         where = f"in {out}" if out is not None else "above"
         terminal.note(f"what the programs wrote until then is {where}")
-    if outcome.status:
-        raise typer.Exit(outcome.status)
 
 
 def shell(
@@ -140,7 +193,7 @@ def shell(
     import shutil
     import sys
 
-    from shallows.backends.linux import programs
+    from shallows.backends.linux.lab import programs
     from shallows.document.load import load
     from shallows.document.points import one_run
 
@@ -158,7 +211,7 @@ def shell(
 
 def _commands(hosts: Sequence[str], texts: Sequence[str]) -> tuple[Command, ...]:
     """Each host with its command: typer gives them as two lists in the order of the command line."""
-    from shallows.backends.linux import programs
+    from shallows.backends.linux.lab import programs
 
     if len(hosts) != len(texts):
         rule = 'needs a host and one command in quotes, as in --on r0 "ping -c 3 s0"'

@@ -17,16 +17,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from shallows.backends.linux import cache, confine
 from shallows.backends.linux.kernel import Kernel
 from shallows.backends.linux.oops import cause
 from shallows.backends.linux.root import Root
 from shallows.errors import Cancelled, RunError
-
-if TYPE_CHECKING:
-    from shallows.backends.linux.streams import Streams
 
 SILENCE_S = 300.0
 """Wall time after which a silent machine counts as hanging: it reports each thousandth of its run."""
@@ -38,6 +35,18 @@ LOGS = 20
 """Console logs of failed machines that are kept."""
 
 __all__ = ["Answer", "attach", "boot"]
+
+
+class Streams(Protocol):
+    """Takes out of a machine's directory what programs write."""
+
+    def copy(self, directory: Path) -> None:
+        """Copies what is new; called while the machine runs."""
+        ...
+
+    def broke(self, directory: Path) -> None:
+        """Keeps all of a machine that did not reach its end."""
+        ...
 
 
 @dataclass(frozen=True)

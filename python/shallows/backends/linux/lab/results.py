@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux.streams import names
+from shallows.backends.linux.lab.streams import names
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from shallows.backends.linux.outcome import Outcome
+    from shallows.backends.linux.lab.outcome import Outcome
 
 IN_DOCUMENT = ("program_flows",)
 """Further tables that the document has; the others are long, and only files."""

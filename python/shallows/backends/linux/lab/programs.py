@@ -15,11 +15,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import confine, controls, environment, exchanges, machine, scenario, tables
+from shallows.backends.linux import confine, controls, machine, scenario, tables
 from shallows.backends.linux.backend import checked, ready
-from shallows.backends.linux.outcome import Broken, Ended, Outcome, Stopped
+from shallows.backends.linux.lab import environment, exchanges
+from shallows.backends.linux.lab.outcome import Broken, Ended, Outcome, Stopped
+from shallows.backends.linux.lab.streams import OUTPUTS, Streams
 from shallows.backends.linux.root import root
-from shallows.backends.linux.streams import OUTPUTS, Streams
 from shallows.document import kernel_settings
 from shallows.errors import Cancelled, Fault, Interrupted, RunError, SpecError
 from shallows.results.pcapng import ports_of

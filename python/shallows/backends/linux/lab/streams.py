@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shallows.backends.linux.outcome import Ended
+from shallows.backends.linux.lab.outcome import Ended
 from shallows.errors import RunError
 
 if TYPE_CHECKING:
-    from shallows.backends.linux.programs import Started
+    from shallows.backends.linux.lab.programs import Started
 
 OUTPUTS = ("stdout", "stderr")
 

@@ -1,0 +1,1 @@
+"""Programs of this machine over a network: what starts them, and what is told of them."""
