@@ -78,7 +78,7 @@ def test_junit_needs_an_expectation(tmp_path):
 
 # ---- with a kernel ----
 
-SOME = "sleep 0.$(od -An -N1 -tu1 /dev/urandom | tr -d ' ')"
+SOME = "sleep 0.1$(od -An -N1 -tu1 /dev/urandom | tr -d ' ')"
 
 
 @needs_kernel

@@ -19,7 +19,7 @@ MACHINERY = re.compile(
     r"^(?:show_stack|dump_stack|__?dump_stack\w*|panic|vpanic|__warn\w*|warn_slowpath\w*|segv|segv_handler|"
     r"sig_handler\w*|hard_handler|_?printk|vprintk\w*|bad_segv|relay_signal|unblock_signals\w*|die|oops\w*)$"
 )
-"""Functions of every trace, which tell of the fault's display and not of its place."""
+"""Functions that display a fault, which are in every trace and are not its place."""
 
 MOST_FRAMES = 12
 LAST_LINES = 8

@@ -1,1 +1,1 @@
-"""Programs of this machine over a network: what starts them, and what is told of them."""
+"""Programs of this machine over a network: what starts them, and their results."""
