@@ -1,4 +1,4 @@
-"""Programs of this machine over a network in virtual time, from Python: what `./shallows linux exec` does.
+"""Programs of this machine over a network in virtual time, from Python, as `./shallows linux exec` runs them.
 
     from shallows import linux
 
@@ -47,9 +47,9 @@ def programs(
     """Runs commands, each a host (or a pattern) and a text; one that ends with `&` is a server.
 
     `experiment` is a file, a table or an `Experiment`, and the options are those of the command. Programs run
-    in `directory`, by default this process's. A program that failed or had not finished is told by
-    `Outcome.status`, as the exit status of the command. Raises SpecError before anything starts, and RunError
-    for a machine that did not reach its end; what programs wrote until then is in its `outcome`.
+    in `directory`, by default this process's. `Outcome.status` is the exit status of the command: 1 if a
+    program failed, 124 if one had not finished. Raises SpecError before anything starts, and RunError for a
+    machine that did not reach its end, with the outputs until then in its `outcome`.
     """
     from shallows import _core
     from shallows.backends.linux.lab import programs as lab

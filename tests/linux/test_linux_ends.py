@@ -1,4 +1,4 @@
-"""How runs of programs end: what is not finished, left behind, removed or broken is told and kept."""
+"""How runs of programs end: a note for each unfinished, orphaned or broken part; outputs stay."""
 
 import json
 import os
@@ -118,7 +118,7 @@ def test_what_a_command_leaves_behind_is_named(tmp_path):
 @needs_kernel
 @pytest.mark.parametrize(("sender", "receiver", "meets"), [("r0", "s0", False), ("s0", "r0", True)])
 def test_bytes_that_meet_no_queue_are_told(tmp_path, sender, receiver, meets):
-    """The slow link is the one to and from r0: what r0 sends waits in its own buffer alone."""
+    """The slow link is the one to and from r0, whose own packets wait in its buffer alone."""
     outcome = execute(tmp_path, (receiver, TAKE), (sender, f"sleep 0.2; {BULK.format(receiver, 1_000_000)}"))
     assert outcome.programs[0].stdout == b"1000000\n"
     told = [line for line in outcome.notes if "waited at no switch" in line]

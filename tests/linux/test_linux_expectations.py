@@ -108,7 +108,7 @@ def test_a_transfer_is_tested_from_python_with_its_time_and_share(tmp_path, linu
         linux.expect(found, "s0.1.status == 1")
     numbers = metrics(found)
     assert numbers["s0->r0.data_bytes"] == 5_000_000
-    # What is not the transfer's of a full link is the background's.
+    # The link is full, and the background has the rest.
     assert numbers["s0->r0.mean_bps"] == pytest.approx(96e6 * numbers["s0->r0.tcp.share"], rel=0.1)
 
 

@@ -140,7 +140,7 @@ def attach(kernel: Kernel, root: Root, plan: str, seed: int, memory_mb: int) -> 
 
 @dataclass(frozen=True)
 class _Watch:
-    """What is looked at while a machine runs."""
+    """The watch over a machine while it runs."""
 
     ready: Callable[[Path], None]
     streams: Streams | None

@@ -1,4 +1,4 @@
-"""What a kernel offers: congestion controls, sysctls, module parameters, asked of the kernel itself."""
+"""The offers of a kernel, asked of itself: congestion controls, sysctls, module parameters."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def scenario(
 ) -> Scenario:
     """The guest's plan for an experiment, with `further` lines of it.
 
-    With `programs`, which may change the network, devices and routes are told again at the end.
+    With `programs`, which may change the network, the plan has devices and routes printed again at the end.
 
     `network` and `ways` are the answers of `_core.plan` and `_core.ways`.
 

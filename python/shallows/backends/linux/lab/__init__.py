@@ -1,1 +1,1 @@
-"""Programs of this machine over a network: what starts them, and their results."""
+"""Programs of this machine over a network: their start, and their results."""

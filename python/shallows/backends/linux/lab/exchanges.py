@@ -1,4 +1,4 @@
-"""Flows of programs: packets of each five-tuple, what TCP told of its sockets, counters of hosts."""
+"""Flows of programs: packets of each five-tuple, the words of TCP's sockets, counters of hosts."""
 
 from __future__ import annotations
 

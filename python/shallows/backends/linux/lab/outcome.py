@@ -1,4 +1,4 @@
-"""The remains of programs' runs: what each wrote and how it ended, tables, and what a reader must know."""
+"""The remains of programs' runs: outputs, ends, tables and notes."""
 
 from __future__ import annotations
 

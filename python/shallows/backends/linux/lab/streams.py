@@ -1,4 +1,4 @@
-"""What programs write, copied out of the machine's directory while it runs: no way to end loses it."""
+"""Copies of programs' outputs, made while the machine runs, so that no way to end loses them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shallows.backends.linux.lab.outcome import Ended
 from shallows.errors import RunError
 
 if TYPE_CHECKING:
-    from shallows.backends.linux.lab.programs import Started
+    from shallows.backends.linux.lab.asked import Started
 
 OUTPUTS = ("stdout", "stderr")
 
