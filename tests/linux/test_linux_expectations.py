@@ -1,12 +1,17 @@
 """Programs in tests and CI: expectations, seeds, JUnit, the Python interface and the fixture for pytest."""
 
 import json
+import re
+import shutil
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
+from importlib.util import find_spec
 
 import pytest
 import shallows
+from conftest import ROOT, write_toml
 from conftest import shallows as command
-from conftest import write_toml
 from shallows import linux
 from shallows.backends.linux.lab import expectations
 from shallows.backends.linux.lab.metrics import metrics
@@ -76,6 +81,20 @@ def test_junit_needs_an_expectation(tmp_path):
     assert ran.returncode == 2 and "--junit: requires --expect" in ran.stderr
 
 
+PAGE = (ROOT / "docs" / "linux-programs.md").read_text()
+
+
+def block(name):
+    """A file of the page."""
+    return re.search(rf"<!-- file: {re.escape(name)} -->\n```\w+\n(.*?)```", PAGE, re.S)[1]
+
+
+def test_the_workflow_of_the_page_names_what_is_there():
+    steps = re.findall(r"- run: (.*)", block("programs.yml"))
+    assert "shallows/shallows linux build" in steps
+    assert (ROOT / "tools" / "uv").exists() and (ROOT / "python/shallows/backends/linux/gpl").is_dir()
+
+
 # ---- with a kernel ----
 
 SOME = "sleep 0.1$(od -An -N1 -tu1 /dev/urandom | tr -d ' ')"
@@ -120,3 +139,22 @@ def test_the_interface_raises_what_broke_with_what_was_written(tmp_path):
         shallows.linux.programs(NET | background, ("s0", strange), ("s0", "sleep 0.5"), out=tmp_path / "out")
     assert error.value.outcome.programs[0].stdout == b"before\n"
     assert json.loads((tmp_path / "out" / "programs.json").read_text())["error"]
+
+
+@needs_kernel
+@pytest.mark.skipif(find_spec("aioquic") is None or not shutil.which("openssl"), reason="aioquic or openssl")
+def test_the_test_of_the_page_passes_as_written(tmp_path):
+    """`tools/uv run --frozen --with aioquic pytest tests/linux/test_linux_expectations.py` has aioquic."""
+    write_toml(tmp_path / "net.toml", NET)
+    (tmp_path / "test_quic.py").write_text(block("test_quic.py"))
+    for script in (ROOT / "docs" / "programs").glob("quic_*.py"):
+        shutil.copy(script, tmp_path)
+    words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=s0"
+    files = ["-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"]
+    subprocess.run(["openssl", *words.split(), *files], check=True, capture_output=True)
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_quic.py"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout
+    assert (tmp_path / "results" / "program_trace.csv").exists()
