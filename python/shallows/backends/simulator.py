@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from shallows.backends import calls, silence
 from shallows.backends.base import Made, Running
 from shallows.backends.memory import free_memory
+from shallows.document.kernel_settings import refuse
 from shallows.document.schema import components
-from shallows.errors import Fault, SpecError
 from shallows.tables.frames import to_frame
 
 if TYPE_CHECKING:
@@ -41,9 +41,7 @@ class Simulator:
         """See `Backend`."""
         from shallows import _core
 
-        if "linux" in experiment:
-            rule = "is about the kernel of the backend linux, and the simulator has none"
-            raise SpecError([Fault("linux", rule, experiment["linux"], "--backend linux", "unsupported")])
+        refuse(experiment, "the simulator")
         if _controls(experiment) & _of_other_backends():
             _core.simulable(json.dumps(experiment))  # it names them all, by path
 

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from shallows.document.paths import Document, flatten
 from shallows.document.strict import Strict, read
-from shallows.errors import Fault
+from shallows.errors import Fault, SpecError
 
 SECTION = "linux"
 KERNEL = "linux.kernel"
@@ -24,7 +24,7 @@ IPV4 = "net.ipv4."
 
 NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
-__all__ = ["KERNEL", "SECTION", "LinuxTable", "kernel_of", "read_linux", "without"]
+__all__ = ["KERNEL", "SECTION", "LinuxTable", "kernel_of", "read_linux", "refuse", "without"]
 
 
 class LinuxTable(Strict):
@@ -86,6 +86,13 @@ def _texts(key: str, table: Mapping[str, Any], faults: list[Fault]) -> dict[str,
 def kernel_of(experiment: Mapping[str, Any]) -> str | None:
     """The kernel that a resolved experiment names."""
     return experiment.get(SECTION, {}).get("kernel")
+
+
+def refuse(experiment: Mapping[str, Any], backend: str) -> None:
+    """Raises SpecError if the experiment has the section, for a backend without a kernel."""
+    if SECTION in experiment:
+        rule = f"is about the kernel of the backend linux, and {backend} has none"
+        raise SpecError([Fault(SECTION, rule, experiment[SECTION], "--backend linux", "unsupported")])
 
 
 def without(experiment: Mapping[str, Any]) -> Document:
