@@ -125,7 +125,7 @@ def test_programs_record_the_kernel_on_which_they_ran(kernels, tmp_path, monkeyp
     monkeypatch.setattr(programs.machine, "boot", booted)
     monkeypatch.setattr(programs, "root", lambda: None)
     told = lambda whole, *read: Outcome((), None, None, 0.0, {"kernel": whole.used.about})  # noqa: E731
-    monkeypatch.setattr(programs._Whole, "outcome", told)
+    monkeypatch.setattr(programs.Whole, "outcome", told)
     experiment = one_run(programs.experiment(load(NET))).experiment
     lab = programs.Lab((), tmp_path, captures={"r0": tmp_path / "r0.pcapng"})
     outcome = programs.execute(experiment, lab, None)
