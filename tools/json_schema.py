@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from shallows.document.kernel_settings import LinuxTable
 from shallows.document.summary import SummaryTable
 from shallows.document.sweep import SweepTable
 from shallows.studies.compare.section import CompareTable
@@ -43,7 +44,13 @@ def schema_of(sections: list[Json], inner: Json, chosen: Json, opened: tuple, na
     top = made.table(made.sections[""]["components"][0], "")
     seeds = {"description": "A number of seeds from 1 on, or a list.", "type": ["integer", "array"]}
     top["properties"]["seeds"] = seeds
-    models = {"sweep": SweepTable, "compare": CompareTable, "tune": TuneTable, "summary": SummaryTable}
+    models = {
+        "sweep": SweepTable,
+        "compare": CompareTable,
+        "tune": TuneTable,
+        "summary": SummaryTable,
+        "linux": LinuxTable,
+    }
     for key, model in models.items():
         one = model.model_json_schema(mode="validation", ref_template="#/$defs/{model}")
         defs |= one.pop("$defs", {})

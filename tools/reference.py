@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import BaseModel
+from shallows.document.kernel_settings import LinuxTable
 from shallows.document.summary import SIZE_EDGES_BYTES, SummaryTable
 from shallows.document.sweep import SweepTable
 from shallows.importing.formats import READERS
@@ -17,6 +18,11 @@ from shallows.tables.metrics import BY_SIZE, NOT_BY_SIZE, bin_word, size_bins
 SECTIONS: dict[str, tuple[type[BaseModel], str, dict[str, type[BaseModel]]]] = {
     "sweep": (SweepTable, "The points of `./shallows sweep`.", {}),
     "summary": (SummaryTable, "The grouping of results, in every command. It changes no run.", {}),
+    "linux": (
+        LinuxTable,
+        "The kernel of `--backend linux`, and its settings (see [Linux](../linux.md)). No other has it.",
+        {},
+    ),
     "compare": (CompareTable, "The schemes of `./shallows compare` (see [compare](../compare.md)).", {}),
     "tune": (
         TuneTable,

@@ -1,4 +1,4 @@
-"""Asks r0 for a number of bytes, and says how long they took. An example of `shallows linux exec`."""
+"""Asks s0 for a number of bytes, and says how long they took. An example of `shallows linux exec`."""
 
 import asyncio
 import sys
@@ -8,7 +8,7 @@ import time
 async def main(size: str) -> None:
     """One request."""
     began = time.monotonic()
-    reader, writer = await asyncio.open_connection("r0", 80)
+    reader, writer = await asyncio.open_connection("s0", 80)
     writer.write(size.encode() + b"\n")
     print(f"{len(await reader.read())} bytes in {time.monotonic() - began:.6f} s")
 

@@ -1,4 +1,4 @@
-"""Asks r0 for a number of bytes over QUIC (aioquic), and says how long they took.
+"""Asks s0 for a number of bytes over QUIC (aioquic), and says how long they took.
 
 An example of `shallows linux exec`. connect() of aioquic opens an IPv6 socket, which the guest does not have.
 """
@@ -17,7 +17,7 @@ async def main(size: str) -> None:
     """One connection with one request."""
     configuration = QuicConfiguration(is_client=True, alpn_protocols=["bulk"], verify_mode=ssl.CERT_NONE)
     loop = asyncio.get_running_loop()
-    [(*_, address), *_] = await loop.getaddrinfo("r0", 4433, family=2)
+    [(*_, address), *_] = await loop.getaddrinfo("s0", 4433, family=2)
     _, connection = await loop.create_datagram_endpoint(
         lambda: QuicConnectionProtocol(QuicConnection(configuration=configuration)), ("0.0.0.0", 0)
     )

@@ -5,9 +5,9 @@
     run.tables["queues"], run.metrics, run.figure("queue_time")
 
 To run: `run` (one experiment), `sweep` (its points and seeds), `compare` (schemes, seed by seed), `tune` (a
-`[tune]` section), `reproduce` (a paper). `import_files` makes an experiment of others' files.
-To describe: files, tables, or the classes of `shallows.experiment`; `load` reads one. To write in Python: `CongestionControl`, `Workload`, `topology`, with `param`, `Window`,
-`Flow`, `Graph` and the types `Span`, `Rate`, `Bytes`; `shallows.testing` checks them. Results: `StoredRun`,
+`[tune]` section), `reproduce` (a paper). `import_files` makes an experiment of others' files. To describe:
+files, tables, or the classes of `shallows.experiment`; `load` reads one. To write in Python:
+`CongestionControl`, `Workload`, `topology`, with `param`, `Window`, `Flow`, `Graph` and the types `Span`, `Rate`, `Bytes`; `shallows.testing` checks them. Results: `StoredRun`,
 kept in a `Store`; `Sweep`. Errors: `SpecError` (with each `Fault`), `RunError`, `PluginError`, `StoreError`,
 all of them `ShallowsError`. `FileWarning`: a file has something that its experiment has not.
 
@@ -72,6 +72,10 @@ def __getattr__(name: str) -> "Any":
         return version("shallows")
     if name == "__all__":
         return sorted(_homes())
+    if name == "linux":
+        from importlib import import_module
+
+        return import_module("shallows.linux")
     if name.startswith("__") or name not in _homes():
         raise AttributeError(f"module 'shallows' has no attribute {name!r}")
     from importlib import import_module

@@ -12,6 +12,7 @@ import shallows
 from conftest import shallows as command
 from conftest import write_toml
 from shallows.backends.linux import controls, kernel, refusals
+from shallows.backends.linux.backend import Linux
 from shallows.document.check import resolve
 from shallows.document.load import load
 from shallows.document.points import one_run
@@ -81,10 +82,19 @@ def test_commands_say_what_to_do(tmp_path):
 
 
 def test_misspelt_names_are_suggested():
-    for cc, meant in ((own("vegsa"), '"vegas"'), ({"kind": "bbr"}, 'kind = "kernel", name = "bbr"')):
-        with pytest.raises(SpecError) as error:
-            resolve(document(cc))
-        assert meant in error.value.faults[0].hint
+    with pytest.raises(SpecError) as error:
+        resolve(document({"kind": "bbr"}))
+    assert 'kind = "kernel", name = "bbr"' in error.value.faults[0].hint
+    with pytest.raises(SpecError, match="must be a name of at most 15 letters"):
+        resolve(document(own("no name")))
+
+
+@needs_kernel
+def test_the_kernel_itself_says_which_controls_it_has():
+    with pytest.raises(SpecError) as error:
+        Linux().check(resolve(document(own("vegsa"))))
+    [fault] = error.value.faults
+    assert "which has bbr, bic" in fault.rule and fault.hint == 'did you mean "vegas"?'
 
 
 def test_names_are_the_kernels_and_linux_takes_them_all():

@@ -7,8 +7,10 @@ from contextlib import contextmanager
 import pytest
 from conftest import shallows as command
 from conftest import write_toml
-from shallows.backends.linux import backend, kernel, machine, programs
+from shallows.backends.linux import backend, kernel, machine
 from shallows.backends.linux.kernel import SETTING as KERNEL
+from shallows.backends.linux.lab import programs
+from shallows.backends.linux.lab.outcome import Outcome
 from shallows.backends.linux.root import Root
 from shallows.document.load import load
 from shallows.document.points import one_run
@@ -118,12 +120,12 @@ def test_programs_record_the_kernel_on_which_they_ran(kernels, tmp_path, monkeyp
     @contextmanager
     def booted(used, *further, **options):
         keep(kernels / "cache", "eeee000000000000", "7.3.1", "Debian's linux-source-7.3")
-        (tmp_path / "capture0.pcapng").write_bytes(b"")
         yield machine.Answer(tmp_path, "", 0.0, 0.0)
 
     monkeypatch.setattr(programs.machine, "boot", booted)
     monkeypatch.setattr(programs, "root", lambda: None)
-    monkeypatch.setattr(programs.tables, "until", lambda *read: {"queues": None, "flows": None})
+    told = lambda whole, *read: Outcome((), None, None, 0.0, {"kernel": whole.used.about})  # noqa: E731
+    monkeypatch.setattr(programs.Whole, "outcome", told)
     experiment = one_run(programs.experiment(load(NET))).experiment
     lab = programs.Lab((), tmp_path, captures={"r0": tmp_path / "r0.pcapng"})
     outcome = programs.execute(experiment, lab, None)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from conftest import shallows as command
 from conftest import write_toml
-from shallows.backends.linux import programs
 from shallows.backends.linux.kernel import Kernel
+from shallows.backends.linux.lab import programs
 from shallows.document.load import load
 from shallows.document.points import one_run
 from shallows.errors import SpecError
@@ -32,7 +32,7 @@ def test_a_session_keeps_no_traces_of_the_file(tmp_path, monkeypatch):
     """Its samples would take memory, and its trace of ports disk, for as long as it lasts."""
     plans = []
     used = Kernel(tmp_path / "linux", {"hash": "a" * 16, "version": "7.2.12"})
-    monkeypatch.setattr(programs, "ready", lambda: used)
+    monkeypatch.setattr(programs, "ready", lambda name: used)
     monkeypatch.setattr(programs, "root", lambda: None)
     monkeypatch.setattr(programs.machine, "attach", lambda used, root, plan, *further: plans.append(plan))
     traces = {"queue_trace": "1us", "port_trace": "1us", "flow_trace": "1us", "nic_queues": True}

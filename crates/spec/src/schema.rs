@@ -133,6 +133,7 @@ fn kind(kind: &Kind) -> String {
         Kind::Text => "text".into(),
         Kind::Names => "names".into(),
         Kind::Choice(_) => "choice".into(),
+        Kind::Word(_) => "text".into(),
         Kind::OrNone(inner) => format!("{} or none", self::kind(inner)),
         Kind::List(inner) => format!("list of {}", self::kind(inner)),
         Kind::Table => "table".into(),
@@ -141,7 +142,7 @@ fn kind(kind: &Kind) -> String {
 
 fn choices(kind: &Kind) -> Value {
     match kind {
-        Kind::Choice(words) => json!(words),
+        Kind::Choice(words) | Kind::Word(words) => json!(words),
         Kind::OrNone(inner) | Kind::List(inner) => choices(inner),
         _ => Value::Null,
     }

@@ -62,7 +62,7 @@ fn wrong_documents_are_told_what_is_wrong() {
         &[("transport.cc.gg", json!(0.1))],
         &[("transport.cc", json!("bbr"))],
         &[("transport.cc", json!("kernel"))],
-        &[("transport.cc", json!({"kind": "kernel", "name": "vegsa"}))],
+        &[("transport.cc", json!({"kind": "kernel", "name": "no name"}))],
         &[("transport.profile", json!("linus"))],
         &[("transport.mss_", json!("1B"))],
         &[("traffic.long.kind", json!("bluk"))],

@@ -40,6 +40,10 @@ class Backend(Protocol):
         """Raises SpecError with all that a resolved experiment asks and this backend cannot do."""
         ...
 
+    def chosen(self, experiment: Document) -> Backend:
+        """The backend as the experiment chooses it: a kernel by name (`linux.kernel`), or itself."""
+        ...
+
     def fingerprint(self) -> str:
         """Hash of the programs that decide a run's tables, beside the experiment."""
         ...

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from shallows.backends import calls, silence
 from shallows.backends.base import Made, Running
 from shallows.backends.memory import free_memory
+from shallows.document.kernel_settings import refuse
 from shallows.document.schema import components
 from shallows.tables.frames import to_frame
 
@@ -40,8 +41,13 @@ class Simulator:
         """See `Backend`."""
         from shallows import _core
 
+        refuse(experiment, "the simulator")
         if _controls(experiment) & _of_other_backends():
             _core.simulable(json.dumps(experiment))  # it names them all, by path
+
+    def chosen(self, experiment: Document) -> Simulator:
+        """See `Backend`."""
+        return self
 
     def fingerprint(self) -> str:
         """See `Backend`: hash of the core's sources."""

@@ -36,6 +36,15 @@ def build(
     kernel: Annotated[
         Path | None, typer.Option(help="A ready binary, made with the same edits.", show_default=False)
     ] = None,
+    config: Annotated[
+        list[Path],
+        typer.Option(
+            "--config",
+            metavar="FRAGMENT",
+            help="Options laid over the kernel's configuration: lines such as CONFIG_IPV6=y.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006 - typer reads it as "none given"
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Parallel compilers; default: all cores.", show_default=False)
     ] = None,
@@ -48,11 +57,14 @@ def build(
 
     if sum(choice is not None for choice in (package, tree, kernel)) > 1:
         raise SpecError([Fault("--source", "cannot be combined with --tree or --kernel")])
+    if config and kernel is not None:
+        raise SpecError([Fault("--config", "cannot be combined with --kernel, which is built already")])
+    fragments = [kernels.check_config(each) for each in config]
     if kernel is not None:
         made = kernels.adopt(kernel)
     else:
         with terminal.progress("kernel", 1) as report:
-            made = kernels.build(package, tree, _tell, report, jobs or default_workers())
+            made = kernels.build(package, tree, _tell, report, jobs or default_workers(), fragments)
     root()
     if as_json:
         terminal.print_json(made.about)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import json
+import dataclasses
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shallows import terminal
-from shallows.cli.options import File, Json, Progress, Settings
+from shallows.cli.options import File, Json, KernelName, Progress, Settings
 from shallows.errors import Fault, Interrupted, SpecError, Written
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from shallows.backends.linux.programs import Command, Ended, Outcome
+    from shallows.backends.linux.lab.outcome import Ended, Outcome
+    from shallows.backends.linux.lab.programs import Command
 
 __all__ = ["exec_", "shell"]
 
@@ -55,6 +56,30 @@ def exec_(
     env: Annotated[
         list[str], typer.Option("--env", metavar="NAME=VALUE", help="A variable for programs.")
     ] = [],  # noqa: B006
+    counters: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPAN",
+            help="Reads the kernel's counters of each host this often, for --out and --json.",
+            show_default=False,
+        ),
+    ] = None,
+    kernel: KernelName = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Runs with seeds 1 to N, each in --out/N.", show_default=False)
+    ] = None,
+    expect: Annotated[
+        list[str],
+        typer.Option(
+            "--expect", metavar="TEXT", help="Ends with status 1 unless this holds: 's0.1.ended_ps < 2s'."
+        ),
+    ] = [],  # noqa: B006
+    junit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Writes the expectations' verdicts as JUnit's XML.", show_default=False
+        ),
+    ] = None,
     progress: Progress = True,
     as_json: Json = False,
 ) -> None:
@@ -62,11 +87,15 @@ def exec_(
 
     The run ends when all programs have ended, or at the file's `duration`. A command that ends with `&` is a
     server: the run does not wait for it. Programs see this machine's files and write to a copy of their own.
+    The exit status is 1 if a program failed, and 124 if one was stopped that is no server.
     With --pcap alone the file's own traffic is captured, for its whole `duration`.
     """
-    from shallows.backends.linux import programs
+    from shallows.backends.linux.lab import expectations, programs
+    from shallows.backends.linux.lab.metrics import metrics
+    from shallows.backends.linux.lab.outcome import Broken, Stopped
+    from shallows.backends.linux.lab.results import document, write
     from shallows.document.load import load
-    from shallows.document.points import one_run
+    from shallows.document.points import expand, one_run, with_seeds
     from shallows.results import pcapng
 
     asked = _commands(on, commands)
@@ -82,25 +111,72 @@ def exec_(
         _number(faults, "--call", "span", call) // 1000,
         _number(faults, "--memory", "bytes", memory) // 2**20,
         _environment(faults, env),
+        0 if counters is None else _number(faults, "--counters", "span", counters) // 1000,
+        kernel,
     )
     if keep and out is None:
         faults.append(Fault("--keep", "needs --out, the directory in which files are kept"))
     if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
         rule = "must be a new or an empty directory, since nothing is overwritten"
         faults.append(Fault("--out", rule, out))
+    if junit is not None and not expect:
+        faults.append(Fault("--junit", "requires --expect"))
     if faults:
         raise SpecError(faults)
-    experiment = one_run(programs.experiment(load(file, settings))).experiment
-    with _stoppable(), terminal.progress(file.name, 1, progress) as report:
-        outcome = programs.execute(experiment, lab, out, progress=report)
-    if out is not None:
-        _write(outcome, out)
+    wanted = expectations.read(expect)
+    document_ = programs.experiment(load(file, settings))
+    points = expand(with_seeds(document_, seeds)) if seeds else [one_run(document_)]
+    outcomes: list[Outcome] = []
+    for point in points:
+        one_lab = lab if seeds is None else dataclasses.replace(lab, captures=_of_seed(captures, point.seed))
+        place = out if out is None or seeds is None else out / str(point.seed)
+        try:
+            with _stoppable(), terminal.progress(file.name, 1, progress) as report:
+                outcome = programs.execute(point.experiment, one_lab, place, progress=report)
+        except (Broken, Stopped) as broke:
+            outcome = broke.outcome
+        outcomes.append(outcome)
+        if place is not None:
+            write(outcome, place)
+        if not as_json:
+            if seeds is not None:
+                terminal.say(f"seed {point.seed}")
+            _show(outcome)
+        _tell(outcome, place)
+        if outcome.error is not None:
+            break
+    whole = [each for each in outcomes if each.error is None]
+    judged = expectations.judge(wanted, [metrics(each) for each in whole]) if whole else []
+    if junit is not None:
+        broken = [each.error for each in outcomes if each.error is not None]
+        expectations.write_junit(junit, file.name, judged, broken)
     if as_json:
-        terminal.print_json(_document(outcome))
-    else:
-        _show(outcome)
-    if any(each.failed for each in outcome.programs):
-        raise typer.Exit(1)
+        found = [document(each) for each in outcomes]
+        told = {"expectations": [each.record() for each in judged]} if wanted else {}
+        terminal.print_json(({"seeds": found} if seeds is not None else found[0]) | told)
+    elif judged:
+        rows = [(each.expectation.text, each.measured, each.verdict) for each in judged]
+        terminal.print_table("", ("expected", "measured", "verdict"), rows)
+    status = max(outcome.status for outcome in outcomes)
+    if any(outcome.status == 1 for outcome in outcomes) or any(each.verdict != "holds" for each in judged):
+        status = 1
+    if status:
+        raise typer.Exit(status)
+
+
+def _of_seed(captures: Mapping[str, Path], seed: int) -> dict[str, Path]:
+    """The files of captures with the number of the seed in their names."""
+    return {name: path.with_name(f"{path.stem}.{seed}{path.suffix}") for name, path in captures.items()}
+
+
+def _tell(outcome: Outcome, out: Path | None) -> None:
+    """Notes, and why a run broke, on standard error."""
+    for line in outcome.notes:
+        terminal.note(f"note: {line}")
+    if outcome.error is not None:
+        terminal.note(f"shallows: {outcome.error}")
+        where = f"in {out}" if out is not None else "above"
+        terminal.note(f"what the programs wrote until then is {where}")
 
 
 def shell(
@@ -117,7 +193,7 @@ def shell(
     import shutil
     import sys
 
-    from shallows.backends.linux import programs
+    from shallows.backends.linux.lab import programs
     from shallows.document.load import load
     from shallows.document.points import one_run
 
@@ -135,7 +211,7 @@ def shell(
 
 def _commands(hosts: Sequence[str], texts: Sequence[str]) -> tuple[Command, ...]:
     """Each host with its command: typer gives them as two lists in the order of the command line."""
-    from shallows.backends.linux import programs
+    from shallows.backends.linux.lab import programs
 
     if len(hosts) != len(texts):
         rule = 'needs a host and one command in quotes, as in --on r0 "ping -c 3 s0"'
@@ -178,61 +254,26 @@ def _stoppable() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _how_it_ended(program: Ended) -> str:
+def _how_it_ended(program: Ended, error: str | None) -> str:
+    if program.stopped and error is not None:
+        return "had not ended"
     if program.stopped:
-        return "stopped at the end of the run"
+        return (
+            "stopped at the end of the run"
+            if program.server
+            else "not finished: stopped at the end of the run"
+        )
     how = f"signal {program.signal}" if program.signal else f"exit status {program.status}"
     return f"{how} after {program.ended_s:.6f} s"
 
 
 def _show(outcome: Outcome) -> None:
     for program in outcome.programs:
-        terminal.say(f"== {program.host}: {program.command} ({_how_it_ended(program)})")
+        terminal.say(f"== {program.host}: {program.command} ({_how_it_ended(program, outcome.error)})")
         for name, text in (("", program.stdout), ("on standard error:\n", program.stderr)):
             if text:
                 terminal.say(name + text.decode(errors="replace").replace("\r\n", "\n").rstrip("\n"))
-    queues = outcome.queues.select(QUEUES)
-    terminal.print_table("", QUEUES, queues.rows())
-    terminal.say(f"{outcome.ended_s:.6f} s of virtual time")
-
-
-def _document(outcome: Outcome) -> dict[str, Any]:
-    programs = [
-        {
-            "host": each.host,
-            "command": each.command,
-            "status": each.status,
-            "signal": each.signal,
-            "stopped": each.stopped,
-            "ended_s": each.ended_s,
-            "stdout": each.stdout.decode(errors="replace"),
-            "stderr": each.stderr.decode(errors="replace"),
-        }
-        for each in outcome.programs
-    ]
-    return {
-        "programs": programs,
-        "queues": outcome.queues.to_dicts(),
-        "ended_s": outcome.ended_s,
-        "about": outcome.about,
-    }
-
-
-def _write(outcome: Outcome, out: Path) -> None:
-    """Outputs by host, the end of each program, and the tables."""
-    out.mkdir(parents=True, exist_ok=True)
-    document = _document(outcome)
-    count: dict[str, int] = {}
-    for each, row in zip(outcome.programs, document["programs"], strict=True):
-        count[each.host] = count.get(each.host, 0) + 1
-        name = f"{each.host}.{count[each.host]}"
-        (out / f"{name}.stdout").write_bytes(each.stdout)
-        (out / f"{name}.stderr").write_bytes(each.stderr)
-        row |= {"stdout": f"{name}.stdout", "stderr": f"{name}.stderr"}
-    del document["queues"]
-    (out / "programs.json").write_text(json.dumps(document, indent=1) + "\n")
-    outcome.queues.write_csv(out / "queues.csv")
-    if outcome.flows is not None:
-        outcome.flows.write_csv(out / "flows.csv")
-    if outcome.datagrams is not None:
-        outcome.datagrams.write_csv(out / "datagrams.csv")
+    if outcome.queues is not None:
+        queues = outcome.queues.select(QUEUES)
+        terminal.print_table("", QUEUES, queues.rows())
+        terminal.say(f"{outcome.ended_s:.6f} s of virtual time")

@@ -20,6 +20,7 @@ from shallows.document.places import program
 from shallows.errors import Fault, SpecError
 
 if TYPE_CHECKING:
+    from shallows.backends.base import Backend as BackendOf
     from shallows.execution.jobs import Executor
     from shallows.execution.runner import Runner
     from shallows.terminal import Report
@@ -99,6 +100,15 @@ Formats = Annotated[
 Page = Annotated[bool, typer.Option("--report", help="Writes a page with results, figures and settings.")]
 
 Backend = Annotated[str, typer.Option(help="Backend: simulator, linux (see ./shallows linux) or ns3.")]
+KernelName = Annotated[
+    str | None,
+    typer.Option(
+        "--kernel",
+        metavar="NAME",
+        help="Kernel of the backend linux: version, package, tree or hash.",
+        show_default=False,
+    ),
+]
 StorePath = Annotated[
     Path | None, typer.Option("--store", help="Store of runs; default: $SHALLOWS_STORE, else ./runs.")
 ]
@@ -148,6 +158,7 @@ __all__ = [
     "How",
     "Json",
     "Junit",
+    "KernelName",
     "Metric",
     "Out",
     "OverSeeds",
@@ -176,6 +187,7 @@ class How:
     slurm: SlurmJobs = None
     timeout: Timeout = None
     backend: Backend = "simulator"
+    kernel: KernelName = None
     progress: Progress = True
 
     def runner(self) -> Runner:
@@ -189,9 +201,19 @@ class How:
             threads=self.threads,
             allow_memory=self.allow_memory,
             executor=place,
-            backend=self.backend,
+            backend=self._backend(),
             limit_s=None if self.timeout is None else _seconds(self.timeout),
         )
+
+    def _backend(self) -> str | BackendOf:
+        if self.kernel is None:
+            return self.backend
+        if self.backend != "linux":
+            raise SpecError([Fault("--kernel", "needs --backend linux", self.kernel)])
+        from shallows.backends.linux.backend import Linux
+        from shallows.backends.linux.kernel import named
+
+        return Linux(named(self.kernel).hash)
 
     def report(self, what: str, total: float) -> AbstractContextManager[Report]:
         """The display of progress, unless it is not wanted."""

@@ -23,16 +23,22 @@ def apply_settings(document: Document, settings: Iterable[str]) -> None:
             faults.append(Fault("--set", "must be key=value", setting))
             continue
         try:
-            set_path(document, path.strip(), parse_value(text))
+            set_path(document, path.strip(), parse_value(text, path.strip()))
         except SpecError as error:
             faults += error.faults
     if faults:
         raise SpecError(faults)
 
 
-def parse_value(text: str) -> Any:
+KERNEL = "linux.kernel"
+"""A setting whose value is a text: the version 6.10 is not the number 6.1."""
+
+
+def parse_value(text: str, path: str = "") -> Any:
     """A TOML value, or the text itself where it is none (or a date, which no experiment holds)."""
     text = text.strip()
+    if path == KERNEL and text[:1] not in ("'", '"', "["):
+        return text
     try:
         parsed = tomllib.loads(f"value = {text}")
     except (tomllib.TOMLDecodeError, RecursionError, ValueError):

@@ -593,8 +593,8 @@ class KernelCc(Part):
 
     kind: Literal["kernel"] = "kernel"
 
-    name: Literal["bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah"] = Field(...)
-    """Its name in the kernel. Default: the controls built into the Linux backend's kernel."""
+    name: str = Field(...)
+    """Its name in the kernel. Default: the kernel that runs, which is asked for its controls."""
 
 
 class FixedSizes(Part):

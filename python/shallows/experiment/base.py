@@ -57,7 +57,10 @@ class CustomPart(Part):
 
 
 class WholeExperiment(Part):
-    """The methods of a whole experiment."""
+    """The methods of a whole experiment, and the section that is read in Python."""
+
+    linux: dict[str, Any] | None = None
+    """The kernel of the backend linux and its settings (`LinuxTable`). Default: none."""
 
     def faults(self) -> list[Fault]:
         """Every rule that the experiment breaks, at all its sweep points; empty if it may be run."""

@@ -4,45 +4,54 @@
 //! Left out: all of it. Nothing here simulates it, and the simulator refuses it before anything runs.
 
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo};
+use crate::params::{Code, Kind, ParamType, Rule};
+use serde_json::Value;
 use shallows_units::Bytes;
 
-crate::choices! {
-    /// The kernel's names.
-    pub enum Name {
-        /// BBR, version 1.
-        Bbr = "bbr",
-        /// Binary increase.
-        Bic = "bic",
-        /// By the gradient of delays.
-        Cdg = "cdg",
-        /// As the simulator's `cubic`.
-        Cubic = "cubic",
-        /// As the simulator's `dctcp`.
-        Dctcp = "dctcp",
-        /// RFC 3649.
-        HighSpeed = "highspeed",
-        /// H-TCP.
-        HTcp = "htcp",
-        /// For long round trips.
-        Hybla = "hybla",
-        /// By loss and delay.
-        Illinois = "illinois",
-        /// Low priority.
-        LowPriority = "lp",
-        /// New Vegas.
-        NewVegas = "nv",
-        /// As the simulator's `newreno`.
-        Reno = "reno",
-        /// A share of the window, whatever its size.
-        Scalable = "scalable",
-        /// By the difference of expected and actual rate.
-        Vegas = "vegas",
-        /// Reno that tells random loss from congestion.
-        Veno = "veno",
-        /// Reno whose window after a loss is the estimated rate's.
-        Westwood = "westwood",
-        /// Yet another highspeed one.
-        Yeah = "yeah",
+/// The controls of the kernel that `linux build` makes, which another kernel may add to.
+const KNOWN: &[&str] = &[
+    "bbr",
+    "bic",
+    "cdg",
+    "cubic",
+    "dctcp",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "lp",
+    "nv",
+    "reno",
+    "scalable",
+    "vegas",
+    "veno",
+    "westwood",
+    "yeah",
+];
+
+/// The most letters of a name (`TCP_CA_NAME_MAX`, less the end).
+const MOST: usize = 15;
+
+/// A control's name in the kernel, which alone knows whether it has it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd)]
+pub struct Name(String);
+
+impl ParamType for Name {
+    fn kind() -> Kind {
+        Kind::Word(KNOWN)
+    }
+    fn parse(value: &Value) -> Result<Self, Rule> {
+        let letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-' || c == '.';
+        match value.as_str() {
+            Some(word) if (1..=MOST).contains(&word.len()) && word.chars().all(letter) => Ok(Name(word.into())),
+            _ => Err(Code::WrongForm.rule(format!("must be a name of at most {MOST} letters, digits, _, - and ."))),
+        }
+    }
+    fn show(&self) -> Value {
+        self.0.as_str().into()
+    }
+    fn stand_in() -> Self {
+        Name("reno".into())
     }
 }
 
@@ -51,7 +60,7 @@ crate::params! {
     /// none of them and refuses this before anything runs.
     pub struct Settings {
         /// Its name in the kernel.
-        name: Name = required, "", "the controls built into the Linux backend's kernel";
+        name: Name = required, "", "the kernel that runs, which is asked for its controls";
     }
 }
 

@@ -60,6 +60,8 @@ pub enum Kind {
     Names,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// A word that another program decides about; these are known.
+    Word(&'static [&'static str]),
     /// The kind, or `"none"`.
     OrNone(Box<Kind>),
     /// A list of the kind.
@@ -81,6 +83,7 @@ impl std::fmt::Display for Kind {
             Kind::Text => write!(f, "text"),
             Kind::Names => write!(f, "a name or a list of names"),
             Kind::Choice(words) => write!(f, "one of {}", words.join(", ")),
+            Kind::Word(words) => write!(f, "a name such as {}", words.join(", ")),
             Kind::OrNone(kind) => write!(f, "{kind}, or \"none\""),
             Kind::List(kind) => write!(f, "a list, each {kind}"),
             Kind::Table => write!(f, "a table"),
@@ -150,7 +153,9 @@ impl Facts {
 
 /// A hint where `word` is no component but a value that the setting `name` of one may have.
 pub fn by_name(components: &[Component], word: &str) -> Option<String> {
-    let has = |param: &Param| matches!(&param.kind, Kind::Choice(words) if param.name == "name" && words.contains(&word));
+    let has = |param: &Param| {
+        matches!(&param.kind, Kind::Choice(words) | Kind::Word(words) if param.name == "name" && words.contains(&word))
+    };
     let found = components.iter().find(|component| component.params.iter().any(has))?;
     Some(format!("did you mean {{ kind = \"{}\", name = \"{word}\" }}?", found.name))
 }

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from shallows.backends import silence
 from shallows.backends.base import Made, Running
 from shallows.backends.linux import kernel as kernels
-from shallows.backends.linux import machine, readback, refusals, scenario
+from shallows.backends.linux import machine, offers, readback, refusals, scenario
 from shallows.backends.linux.cache import HERE, digest
 from shallows.backends.linux.controls import with_stand_ins
 from shallows.backends.linux.root import root
 from shallows.backends.linux.tables import notes as mark_notes
 from shallows.backends.linux.tables import tables
 from shallows.backends.simulator import Simulator
+from shallows.document import kernel_settings
 from shallows.document.places import program
 from shallows.errors import ShallowsError, SpecError
 
@@ -58,7 +59,13 @@ class Linux:
 
     def check(self, experiment: Document) -> None:
         """See `Backend`."""
-        checked(experiment, kernels.find() if self.kernel is None else kernels.named(self.kernel))
+        kernel = self.chosen(experiment).kernel
+        checked(experiment, kernels.find() if kernel is None else kernels.named(kernel))
+
+    def chosen(self, experiment: Document) -> Linux:
+        """See `Backend`: the kernel that was given goes before the experiment's."""
+        named = kernel_settings.kernel_of(experiment)
+        return self if self.kernel is not None or named is None else Linux(named)
 
     def fingerprint(self) -> str:
         """See `Backend`: the core, kernel, guest, tc, and what writes plans and reads answers."""
@@ -67,7 +74,7 @@ class Linux:
 
     def run(self, experiment: Document, running: Running) -> Made:
         """See `Backend`. Its arrivals are the simulator's, and so is the shape of its tables."""
-        used = ready(self.kernel)
+        used = ready(self.chosen(experiment).kernel)
         built = checked(experiment, used)
         simulated = Simulator().run(with_stand_ins(experiment), running)
         try:
@@ -86,7 +93,9 @@ def checked(experiment: Document, used: kernels.Kernel | None) -> tuple[dict[str
 
     without, version = (used.without, used.release) if used else ([], None)
     faults = refusals.check(experiment, without, version)
-    text = json.dumps(experiment)
+    if used is not None and not faults:
+        faults += offers.faults(experiment, used)
+    text = json.dumps(kernel_settings.without(experiment))
     if faults and _parts(text) > MOST_PARTS:
         raise SpecError(faults)
     network, ways = json.loads(_core.plan(text)), json.loads(_core.ways(text))
@@ -120,7 +129,15 @@ def _booted(
     made = scenario.scenario(experiment, *built, simulated["flows"], simulated["messages"])
     seed, memory = experiment["seed"], made.memory_mb
     with machine.boot(
-        used, root(), made.plan, seed, lambda: running.cancelled, running.tell, memory, ready=made.verify
+        used,
+        root(),
+        made.plan,
+        seed,
+        lambda: running.cancelled,
+        running.tell,
+        memory,
+        options=scenario.boot_parameters(experiment, used),
+        ready=made.verify,
     ) as answer:
         made.verify_end(answer.directory)
         log = (answer.directory / "commands.log").read_text(errors="replace")
@@ -136,6 +153,7 @@ def _booted(
         "effective": effective,
         "qdiscs": qdiscs,
         "sysctls": scenario.sysctls(experiment),
+        "parameters": experiment.get("linux", {}).get("parameter", {}),
         "plan": scenario.shown(made.plan),
     }
     queues = found["queues"]

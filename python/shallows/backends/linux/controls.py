@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from shallows.document.kernel_settings import without
 from shallows.document.schema import elsewhere, facts
 from shallows.errors import Fault
 
@@ -90,7 +91,7 @@ def with_stand_ins(experiment: Mapping[str, Any]) -> dict[str, Any]:
         else load
         for name, load in experiment["traffic"].items()
     }
-    return {**experiment, "traffic": loads, "warmup": "0s"}
+    return {**without(experiment), "traffic": loads, "warmup": "0s"}
 
 
 def _own(kind: str) -> dict[str, Any]:

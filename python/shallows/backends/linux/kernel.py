@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ SETTING = "linux.kernel"
 REFUSED_ON_PURPOSE = {"CONFIG_HZ_1000"}
 """Newer kernels ask for HZ where older have one for User-Mode Linux alone; one of the two is never taken."""
 
-__all__ = ["SETTING", "Kernel", "build", "clean", "find", "named", "running", "status"]
+__all__ = ["SETTING", "Kernel", "build", "check_config", "clean", "find", "named", "running", "status"]
 
 Tell = Callable[[str], None]
 Progress = Callable[[float], None]
@@ -177,16 +177,27 @@ def adopt(binary: Path) -> Kernel:
     return _keep(binary, about)
 
 
-def build(package: str | None, tree: Path | None, tell: Tell, progress: Progress, jobs: int) -> Kernel:
-    """Builds from a Debian package (default linux-source-7.2) or an own tree, or finds it built."""
+def build(
+    package: str | None,
+    tree: Path | None,
+    tell: Tell,
+    progress: Progress,
+    jobs: int,
+    configs: Sequence[Path] = (),
+) -> Kernel:
+    """Builds from a Debian package (default linux-source-7.2) or an own tree, or finds it built.
+
+    `configs` are laid over the package's own fragment of configuration, the last one above all.
+    """
     tools.require(tools.BUILD | tools.GUEST | (tools.FETCH if tree is None else {}))
     with cache.locked("build", tell):
         progress = _told(str(tree or package or source.DEFAULT), progress)
         progress(0.0)
         compiler = tools.run("gcc", "--version").split("\n")[0]
-        recipe = (edits.recipe(), "\n".join(_wanted()).encode(), compiler.encode())
+        fragments = (FRAGMENT, *configs)
+        recipe = (edits.recipe(), "\n".join(_wanted(fragments)).encode(), compiler.encode())
         if tree is not None:
-            return _build_tree(tree, recipe, compiler, tell, progress, jobs)
+            return _build_tree(tree, recipe, compiler, tell, progress, jobs, fragments)
         archive = source.fetch(package or source.DEFAULT, tell)
         name = cache.digest(archive, *recipe)
         found = _kernels() / name / "about.json"
@@ -196,15 +207,26 @@ def build(package: str | None, tree: Path | None, tell: Tell, progress: Progress
         work = cache.cache() / "build" / name
         unpacked = _unpack(archive, work, tell)
         progress(_shares(jobs)[0])
-        about = _make_kernel(unpacked, work, tell, progress, jobs)
-        origin = f"Debian's {package or source.DEFAULT}"
+        about = _make_kernel(unpacked, work, tell, progress, jobs, fragments)
+        origin = f"Debian's {package or source.DEFAULT}" + _with(configs)
         kernel = _keep(work / "linux", {"hash": name, "source": origin, "compiler": compiler} | about)
         shutil.rmtree(work)
         return kernel
 
 
+def _with(configs: Sequence[Path]) -> str:
+    """The fragments of a kernel's origin, in words."""
+    return f" with {', '.join(each.name for each in configs)}" if configs else ""
+
+
 def _build_tree(
-    tree: Path, recipe: tuple[bytes, ...], compiler: str, tell: Tell, progress: Progress, jobs: int
+    tree: Path,
+    recipe: tuple[bytes, ...],
+    compiler: str,
+    tell: Tell,
+    progress: Progress,
+    jobs: int,
+    fragments: Sequence[Path],
 ) -> Kernel:
     """Builds a kernel from the user's tree, through links to its files: the tree itself is only read.
 
@@ -212,15 +234,17 @@ def _build_tree(
     The kernel's name is a hash of the result.
     """
     work = cache.cache() / "build" / f"tree-{cache.digest(str(tree.resolve()).encode(), *recipe)}"
-    about = _make_kernel(source.linked(tree, work / "source"), work, tell, progress, jobs)
-    origin = f"the tree {tree.resolve()}"
+    about = _make_kernel(source.linked(tree, work / "source"), work, tell, progress, jobs, fragments)
+    origin = f"the tree {tree.resolve()}" + _with(fragments[1:])
     return _keep(
         work / "linux",
         {"hash": cache.digest(work / "linux", *recipe), "source": origin, "compiler": compiler} | about,
     )
 
 
-def _make_kernel(sources: Path, work: Path, tell: Tell, progress: Progress, jobs: int) -> dict[str, Any]:
+def _make_kernel(
+    sources: Path, work: Path, tell: Tell, progress: Progress, jobs: int, fragments: Sequence[Path]
+) -> dict[str, Any]:
     """Edits, configures, compiles; leaves `linux` in `work` and returns what it is."""
     try:
         for change in edits.edit_tree(sources):
@@ -229,7 +253,7 @@ def _make_kernel(sources: Path, work: Path, tell: Tell, progress: Progress, jobs
         raise ShallowsError(f"the kernel sources cannot be edited: {error}") from error
     objects = work / "objects"
     objects.mkdir(parents=True, exist_ok=True)
-    missed = _configure(sources, objects)
+    missed = _configure(sources, objects, fragments)
     if missed:
         tell(f"this kernel does not have {', '.join(missed)}")
     before = _shares(jobs)[1]
@@ -237,6 +261,7 @@ def _make_kernel(sources: Path, work: Path, tell: Tell, progress: Progress, jobs
     _compile(sources, objects, lambda share: progress(before + (1 - before) * share), jobs)
     tools.run("strip", "-o", work / "linux", objects / "linux")
     version = (objects / "include/config/kernel.release").read_text().strip()
+    shutil.copyfile(objects / ".config", work / "config")
     return {"version": version, "without": missed}
 
 
@@ -252,6 +277,9 @@ def _keep(binary: Path, about: dict[str, Any]) -> Kernel:
     new.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(binary, new / "linux")
     (new / "linux").chmod(0o755)
+    config = binary.parent / "config"
+    if config.exists() and binary.name == "linux":
+        shutil.copyfile(config, new / "config")
     (new / "about.json").write_text(json.dumps(about, indent=1))
     cache.put(new, place)
     _choose(about["hash"])
@@ -286,29 +314,49 @@ _REPEATABLE = {
 }
 
 
-def _configure(sources: Path, objects: Path) -> list[str]:
-    """Configures, and returns what the fragment asks for that this kernel does not have."""
+def _configure(sources: Path, objects: Path, fragments: Sequence[Path]) -> list[str]:
+    """Configures, and returns what the fragments ask for that this kernel does not have."""
     merge = [
         str(sources / "scripts/kconfig/merge_config.sh"),
         "-m",
         "-O",
         str(objects),
         str(objects / ".config"),
-        str(FRAGMENT),
+        *(str(fragment) for fragment in fragments),
     ]
     for command in (_make(sources, objects, "defconfig"), merge, _make(sources, objects, "olddefconfig")):
         ran = subprocess.run(command, capture_output=True, text=True, env=os.environ | _REPEATABLE)
         if ran.returncode:
             raise ShallowsError(f"the kernel was not configured: {(ran.stderr or ran.stdout).strip()[-600:]}")
     taken = (objects / ".config").read_text().splitlines()
-    wanted = [line for line in _wanted() if line.endswith("=y")]
+    wanted = [line for line in _wanted(fragments) if line.endswith("=y")]
     return [line[:-2] for line in wanted if line not in taken and line[:-2] not in REFUSED_ON_PURPOSE]
 
 
-def _wanted() -> list[str]:
-    """The options that the fragment sets and unsets, without its comments."""
-    lines = FRAGMENT.read_text().splitlines()
-    return [line for line in lines if line.startswith(("CONFIG_", "# CONFIG_"))]
+def _wanted(fragments: Sequence[Path] = (FRAGMENT,)) -> list[str]:
+    """The options that fragments set and unset, the last one above all, without their comments."""
+    found: dict[str, str] = {}
+    for line in (line.strip() for fragment in fragments for line in fragment.read_text().splitlines()):
+        if option := re.match(r"(?:# )?(CONFIG_\w+)(?:=| is not set)", line):
+            found[option[1]] = line
+    return list(found.values())
+
+
+def check_config(file: Path) -> Path:
+    """A fragment of configuration, whose lines are all options or comments. Raises SpecError."""
+    try:
+        lines = [line.strip() for line in file.read_text().splitlines()]
+    except (OSError, ValueError) as error:
+        raise SpecError([Fault("--config", f"cannot be read: {error}", file)]) from None
+    option = re.compile(r"CONFIG_\w+=\S.*|#.*|")
+    wrong = [line for line in lines if not option.fullmatch(line)]
+    if wrong:
+        raise SpecError(
+            [Fault("--config", "has a line that is neither CONFIG_NAME=VALUE nor # ...", wrong[0])]
+        )
+    if not any(line.startswith(("CONFIG_", "# CONFIG_")) for line in lines):
+        raise SpecError([Fault("--config", "sets no option, as in CONFIG_IPV6=y", file)])
+    return file.resolve()
 
 
 def _compile(sources: Path, objects: Path, progress: Progress, jobs: int) -> None:

@@ -17,19 +17,36 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from shallows.backends.linux import cache, confine
 from shallows.backends.linux.kernel import Kernel
+from shallows.backends.linux.oops import cause
 from shallows.backends.linux.root import Root
 from shallows.errors import Cancelled, RunError
 
 SILENCE_S = 300.0
 """Wall time after which a silent machine counts as hanging: it reports each thousandth of its run."""
 
+COPY_S = 0.25
+"""Wall time between two copies of what programs have written."""
+
 LOGS = 20
 """Console logs of failed machines that are kept."""
 
 __all__ = ["Answer", "attach", "boot"]
+
+
+class Streams(Protocol):
+    """Takes out of a machine's directory what programs write."""
+
+    def copy(self, directory: Path) -> None:
+        """Copies what is new; called while the machine runs."""
+        ...
+
+    def broke(self, directory: Path) -> None:
+        """Keeps all of a machine that did not reach its end."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -55,10 +72,12 @@ def boot(
     options: Sequence[str] = (),
     confined: bool = False,
     ready: Callable[[Path], None] = lambda directory: None,
+    streams: Streams | None = None,
 ) -> Iterator[Answer]:
     """Runs a plan to its end; the results are there within the block.
 
     `ready` looks at the machine's directory once its network stands, and ends the run if it raises RunError.
+    `streams` copies what programs write while it runs, and keeps it if the machine does not reach its end.
 
     `options` are further words of the kernel's command line. A machine that is `confined` may write to its
     own directory and nowhere else, as far as the host's kernel can see to that (`confine`).
@@ -71,17 +90,20 @@ def boot(
         began = time.monotonic()
         console = directory / "console.log"
         try:
+            watch = _Watch(ready, streams)
             command = [*_command(kernel, seed, memory_mb), *options]
             with confine.to(directory) if confined else nullcontext(_as_before) as limit:
-                cpu = _run(command, directory, cancelled, progress, silence_s, limit, ready)
+                cpu = _run(command, directory, cancelled, progress, silence_s, limit, watch)
             said = console.read_text(errors="replace")
             if (directory / "failed").exists():
                 raise RunError(_refusal(directory))
             if "guest: end" not in said:
-                raise RunError(_cause(said))
-        except Cancelled:
-            raise
-        except RunError as error:
+                raise RunError(cause(said))
+        except BaseException as error:
+            if streams is not None:
+                streams.broke(directory)
+            if not isinstance(error, RunError) or isinstance(error, Cancelled):
+                raise
             raise RunError(f"{error}\nits console is kept in {_keep(console)}") from None
         yield Answer(directory, said, time.monotonic() - began, cpu)
 
@@ -111,9 +133,22 @@ def attach(kernel: Kernel, root: Root, plan: str, seed: int, memory_mb: int) -> 
             finally:
                 _kill(process)
         said = log.read_text(errors="replace")
-        why = _refusal(directory) if (directory / "failed").exists() else _cause(said)
+        why = _refusal(directory) if (directory / "failed").exists() else cause(said)
         if "guest: end" not in said:
             raise RunError(f"{why}\nits console is kept in {_keep(log)}")
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """The watch over a machine while it runs."""
+
+    ready: Callable[[Path], None]
+    streams: Streams | None
+
+    def copy(self, directory: Path) -> None:
+        """Copies what programs have written."""
+        if self.streams is not None:
+            self.streams.copy(directory)
 
 
 READY = b"guest: network ready"
@@ -180,7 +215,7 @@ def _run(
     progress: Callable[[float], None],
     silence_s: float,
     limit: Callable[[], None],
-    ready: Callable[[Path], None],
+    watch: _Watch,
 ) -> float:
     with (directory / "console.log").open("wb") as console, _core() as core:
         process = subprocess.Popen(
@@ -194,7 +229,7 @@ def _run(
             preexec_fn=lambda: _prepare(core, limit),  # the child does nothing else
         )
         try:
-            return _watch(process, directory, cancelled, progress, silence_s, ready)
+            return _watch(process, directory, cancelled, progress, silence_s, watch)
         finally:
             _kill(process)
 
@@ -225,6 +260,11 @@ def _core() -> Iterator[int]:
             _MACHINES[core] -= 1
 
 
+def own_number() -> int:
+    """A number that no other process or thread has, for names of files that are being written."""
+    return os.getpid() * 10**9 + time.monotonic_ns() % 10**9
+
+
 def _as_before() -> None:
     """No limit."""
 
@@ -244,17 +284,20 @@ def _watch(
     cancelled: Callable[[], bool],
     progress: Callable[[float], None],
     silence_s: float,
-    ready: Callable[[Path], None],
+    watch: _Watch,
 ) -> float:
     console = directory / "console.log"
-    size, heard, stands = 0, time.monotonic(), False
+    size, heard, stands, copied = 0, time.monotonic(), False, time.monotonic()
     while True:
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
         if pid:
             process.returncode = os.waitstatus_to_exitcode(status)
         if not stands and READY in console.read_bytes():
             stands = True
-            ready(directory)
+            watch.ready(directory)
+        if stands and time.monotonic() - copied > COPY_S:
+            watch.copy(directory)
+            copied = time.monotonic()
         if pid:
             return usage.ru_utime + usage.ru_stime
         if cancelled():
@@ -273,18 +316,6 @@ def _share(console: Path) -> float:
         file.seek(max(console.stat().st_size - 200, 0))
         told = re.findall(rb"guest: at (\d+) of 1000\r?\n", file.read())
     return int(told[-1]) / 1000 if told else 0.0
-
-
-def _cause(said: str) -> str:
-    """Why the machine ended early, from the console."""
-    last = said.strip().splitlines()[-8:]
-    if re.search("[Oo]ut of memory|deadlocked on memory", said):
-        why = "ran out of memory"
-    elif found := re.search(r"Kernel panic - not syncing: (.*)", said):
-        why = f"panicked: {found[1].strip()}"
-    else:
-        why = "stopped before its end"
-    return "\n".join([f"the Linux machine {why}", *last])
 
 
 def _keep(console: Path) -> Path:

@@ -63,19 +63,29 @@ class Scenario:
         differences.
         """
 
+        _same(self._differences(directory, self.disciplines, ("disciplines", "devices", "routes")))
+
+    def changed(self, directory: Path) -> list[str]:
+        """The differences of the network at the end, which programs have made: a line for each."""
+        asked = [_lasting(each) for each in self.at_end]
+        return self._differences(directory, asked, ("at_end", "devices_end", "routes_end"))
+
+    def _differences(
+        self, directory: Path, disciplines: Sequence[Asked], names: tuple[str, str, str]
+    ) -> list[str]:
         def told(name: str) -> str:
             return (directory / name).read_text(errors="replace")
 
         devices: dict[tuple[Any, ...], dict[str, Any]] = {}
         routes: dict[tuple[Any, ...], dict[str, Any]] = {}
         for node in range(self.nodes):
-            devices |= readback.of_devices(node, told(f"devices{node}"))
-            routes |= readback.of_routes(node, told(f"routes{node}"))
-        _same(
-            readback.differences(self.disciplines, readback.of_disciplines(told("disciplines"))),
-            readback.differences(self.devices, devices),
-            readback.differences(self.routes, routes),
-        )
+            devices |= readback.of_devices(node, told(f"{names[1]}{node}"))
+            routes |= readback.of_routes(node, told(f"{names[2]}{node}"))
+        return [
+            *readback.differences(disciplines, readback.of_disciplines(told(names[0]))),
+            *readback.differences(self.devices, devices),
+            *readback.differences(self.routes, routes),
+        ]
 
     def verify_end(self, directory: Path) -> None:
         """Compares the disciplines at the end, after all changes of links. Raises RunError."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shallows.backends.linux.readback import Shown, microseconds, number
@@ -17,15 +17,17 @@ from shallows.backends.linux.readback import Shown, microseconds, number
 UNLIMITED_BYTES = 2_000_000_000
 """The size of a queue without limit: as much as a qdisc's 32-bit count of bytes safely holds."""
 
-__all__ = ["KINDS", "Qdisc", "Refusal", "packets_as_bytes", "qdisc"]
+__all__ = ["KINDS", "Qdisc", "Refusal", "paced", "packets_as_bytes", "qdisc"]
 
 
 class Refusal(Exception):
     """Linux cannot do this: each a key of the discipline, and the rule."""
 
-    def __init__(self, *faults: tuple[str, str]):
+    def __init__(self, *faults: tuple[str, str], needed: Mapping[str, Any] | None = None):
         super().__init__("; ".join(f"{key} {rule}" for key, rule in faults))
         self.faults = faults
+        self.needed = needed or {}
+        """The kernel's own values of settings, by which a file says what the kernel does anyway."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,7 @@ def _require(settings: _Settings, own: dict[str, Any], whose: str) -> None:
     """Raises Refusal for all of `settings` that the kernel decides itself and decides otherwise."""
     faults = [(key, f"must be {value!r}: {whose}") for key, value in own.items() if settings[key] != value]
     if faults:
-        raise Refusal(*faults)
+        raise Refusal(*faults, needed=own)
 
 
 def _codel_words(settings: _Settings) -> tuple[list[str], dict[str, Shown]]:
@@ -262,6 +264,14 @@ def _fq(settings: _Settings, _frame: int) -> Qdisc:
     shows |= {"refill_delay": microseconds(settings.numbers["refill_delay"]), "pacing": False}
     # A sender paces itself, where its control does.
     return Qdisc("fq", " ".join(["fq", *words, "nopacing"]), shows=shows)
+
+
+def paced(fq: Qdisc) -> Qdisc:
+    """An fq that paces, as `linux.pacing` asks; another discipline as it is."""
+    if fq.kind != "fq":
+        return fq
+    words = fq.words.removesuffix("nopacing") + "pacing"
+    return replace(fq, words=words, shows={**fq.shows, "pacing": True})
 
 
 PIE = {

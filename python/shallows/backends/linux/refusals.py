@@ -80,6 +80,8 @@ def check(
     found += _probe_faults(experiment)
     if any(set(switch) - {"latency"} for switch in experiment.get("switch", {}).values()):
         found.append(Fault("switch", "is not supported on Linux: only the simulator has shared buffers"))
+    if experiment.get("linux", {}).get("pacing") and experiment["nic"]["kind"] != "fq":
+        found.append(Fault("linux.pacing", "needs the discipline fq at hosts", experiment["nic"]["kind"]))
     sections = {
         "priority": "priorities",
         "pfc": "flow control",
@@ -178,6 +180,13 @@ def _fine_delays(network: Mapping[str, Any]) -> list[Fault]:
             rule = "must be a whole number of nanoseconds on Linux"
             found.setdefault(fine, Fault(f"port.{port['name']}.delay", rule, f"{fine}ps"))
     return list(found.values())[:1]
+
+
+def _set(path: str, value: Any) -> str:
+    """The option that sets what the kernel needs; empty for what no file can say."""
+    if value is None or ".*" in path or "->" in path:
+        return ""
+    return f"--set {path}={value if isinstance(value, str) else json.dumps(value)}"
 
 
 def _text(version: Version) -> str:
@@ -295,5 +304,9 @@ def _queue_faults(path: str, settings: dict[str, Any], without: Collection[str],
     try:
         qdisc(settings, frame)
     except Refusal as refusal:
-        return [Fault(f"{path}.{key}", rule, settings.get(key)) for key, rule in refusal.faults]
+        needed = refusal.needed
+        return [
+            Fault(f"{path}.{key}", rule, settings.get(key), _set(f"{path}.{key}", needed.get(key)))
+            for key, rule in refusal.faults
+        ]
     return []

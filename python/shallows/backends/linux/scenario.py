@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 from shallows.backends.linux import datagrams, lateness, links, loads, spoiling, transports
 from shallows.backends.linux.network import Port, Scenario, matches
 from shallows.backends.linux.paths import Ways, gateway
-from shallows.backends.linux.qdiscs import qdisc
+from shallows.backends.linux.qdiscs import paced, qdisc
 from shallows.backends.linux.readback import Asked, Shown
 from shallows.backends.linux.readback import number as as_number
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from shallows.backends.linux.kernel import Kernel
 
 MOST_MEMORY_MB = 8192
 GSO_HEADERS = 512
@@ -40,7 +42,10 @@ SYSCTLS = {
 """The sysctls of every node. Buffers are large, so that no window of the host limits a flow; but data that
 has not been sent yet would only take memory."""
 
-__all__ = ["address", "scenario", "shown", "sysctls", "traced_classes"]
+__all__ = [
+    *("address", "boot_parameters", "parameters", "sample_ps"),
+    *("scenario", "shown", "sysctls", "traced_classes", "ways_of"),
+]
 
 
 def scenario(
@@ -50,15 +55,34 @@ def scenario(
     flows: pl.DataFrame,
     messages: pl.DataFrame,
     further: Iterable[str] = (),
+    programs: bool = False,
 ) -> Scenario:
     """The guest's plan for an experiment, with `further` lines of it.
+
+    With `programs`, which may change the network, the plan has devices and routes printed again at the end.
 
     `network` and `ways` are the answers of `_core.plan` and `_core.ways`.
 
     `flows` and `messages` are the simulator's tables of the same experiment: bytes and times of every
     load but incast, whose rounds depend on their own outcome. So both backends have the same arrivals.
     """
-    return _Writer(experiment, network, ways).write(flows, messages, further)
+    return _Writer(experiment, network, ways).write(flows, messages, further, programs)
+
+
+def ways_of(
+    experiment: Mapping[str, Any], network: Mapping[str, Any], ways: Sequence[Mapping[str, Any]]
+) -> Ways:
+    """The next hops of each node."""
+    weights = [port["weight"] for port in network["ports"]] if experiment["ecmp"] == "weighted" else None
+    return Ways(network["routes"], ways, weights)
+
+
+def sample_ps(numbers: Mapping[str, int]) -> int:
+    """The time between two samples of the queues.
+
+    Enough for percentiles where none are asked for; in whole nanoseconds, as the guest counts.
+    """
+    return numbers.get("probe.queue_trace", max(numbers["duration"] // 20_000_000 * 1000, 10_000_000))
 
 
 def shown(plan: str) -> str:
@@ -88,7 +112,27 @@ def sysctls(experiment: Mapping[str, Any]) -> dict[str, str]:
         own["tcp_ecn_option"] = "0"  # the counter of the ACE field alone, as in the simulator
     if traced_classes(experiment):
         own["tcp_reflect_tos"] = "1"  # acknowledgements carry their connection's class
-    return SYSCTLS | own
+    return SYSCTLS | own | experiment.get("linux", {}).get("sysctl", {})
+
+
+def parameters(experiment: Mapping[str, Any]) -> list[str]:
+    """Lines of the plan that set module parameters, or verify those that can only be given at the boot."""
+    asked = experiment.get("linux", {}).get("parameter", {})
+    return [f"parameter {name.replace('.', ' ')} {value}" for name, value in asked.items()]
+
+
+def boot_parameters(experiment: Mapping[str, Any], kernel: Kernel) -> list[str]:
+    """Words of the kernel's command line: the module parameters that cannot be written later.
+
+    The command line is a part of the kernel's entropy, so that the others are written.
+    """
+    asked = experiment.get("linux", {}).get("parameter", {})
+    if not asked:
+        return []
+    from shallows.backends.linux import offers
+
+    known = offers.of(kernel).parameters
+    return [f"{name}={value}" for name, value in asked.items() if not known.get(name, False)]
 
 
 def traced_classes(experiment: Mapping[str, Any]) -> list[str]:
@@ -104,8 +148,7 @@ class _Writer:
         self.experiment, self.network = experiment, network
         self.numbers: Mapping[str, int] = network["numbers"]
         self.nodes, self.ports = network["nodes"], network["ports"]
-        weights = [port["weight"] for port in self.ports] if experiment["ecmp"] == "weighted" else None
-        self.ways = Ways(network["routes"], ways, weights)
+        self.ways = ways_of(experiment, network, ways)
         self.hosts = [i for i, node in enumerate(self.nodes) if node["host"]]
         self.host_number = {self.nodes[n]["name"]: i for i, n in enumerate(self.hosts)}
         self.tcp = transports.tcp(experiment)  # all loads agree on what is read here, but for mss
@@ -123,7 +166,9 @@ class _Writer:
     def _name(self, port: int) -> str:
         return str(self.ports[port]["name"])
 
-    def write(self, flows: pl.DataFrame, messages: pl.DataFrame, further: Iterable[str]) -> Scenario:
+    def write(
+        self, flows: pl.DataFrame, messages: pl.DataFrame, further: Iterable[str], programs: bool
+    ) -> Scenario:
         """The whole plan."""
         names = list(self.experiment["traffic"])
         made = Scenario("", loads=names, ends=self.network["loads"], numbers=self.numbers)
@@ -137,6 +182,7 @@ class _Writer:
         self.lines += steps
         self._queues(made)
         self._times(made)
+        self.lines += parameters(self.experiment)
         self.lines += [f"host {node} {address(number)}" for number, node in enumerate(self.hosts)]
         ends = self.network["loads"]
         self.lines += loads.lines(self.experiment, self.host_number, ends, flows, messages, self.numbers)
@@ -152,6 +198,9 @@ class _Writer:
         self.lines.append("go")
         self.lines += [f"run /bin/tc -s -d -n n{node} qdisc show" for node in every]
         self.lines += [f"told at_end /bin/tc -j -d -n n{node} qdisc show" for node in every]
+        for node in every if programs else ():
+            self.lines.append(f"told devices_end{node} /bin/ip -j -d -n n{node} link show")
+            self.lines.append(f"told routes_end{node} /bin/ip -j -d -n n{node} route show")
         made.plan = "\n".join(self.lines) + "\n"
         made.disciplines = self.asked["disciplines"]
         made.at_end = [self.changed.get(each.key, each) for each in made.disciplines]
@@ -304,6 +353,8 @@ class _Writer:
         self._batch("tc", node, f"qdisc add dev p{number} root handle 1: {shaper.table}{shaper.words}")
         self._ask("disciplines", f"shaper of {link.name}", (f"p{number}", "tbf", "1:"), shaper.shows)
         under = qdisc(port["queue"], self.frame)
+        if self.nodes[node]["host"] and self.experiment.get("linux", {}).get("pacing"):
+            under = paced(under)
         place = f"{node} p{number} {0x10001:x} {0x10 << 16:x}"
         if under.words:
             self._batch("tc", node, f"qdisc add dev p{number} parent 1:1 handle 10: {under.words}")
@@ -436,8 +487,7 @@ class _Writer:
     def _times(self, made: Scenario) -> None:
         numbers, probe = self.numbers, self.experiment["probe"]
         duration = numbers["duration"]
-        # Enough samples for percentiles where none are asked for; in whole nanoseconds, as the guest counts.
-        made.sample_ps = numbers.get("probe.queue_trace", max(duration // 20_000_000 * 1000, 10_000_000))
+        made.sample_ps = sample_ps(numbers)
         # Means of flows are means of samples too.
         traced = numbers.get("probe.flow_trace", max(duration // 1000, 100_000_000))
         self.lines += [

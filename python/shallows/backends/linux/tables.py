@@ -92,15 +92,34 @@ def until(
     simulated: Mapping[str, pl.DataFrame],
     ended_ps: int,
 ) -> dict[str, pl.DataFrame]:
-    """`queues`, `flows` and `datagrams` of a run that was counted from 0 to `ended_ps`."""
-    read = _read(directory, ("flows", "queues", "samples"), made)
+    """`queues`, `flows`, `datagrams` and traces of a run that was counted from 0 to `ended_ps`.
+
+    The counts of a port are null if a program has removed it.
+    """
+    import polars as pl
+
+    read = _read(directory, ("flows", "queues", "samples", "trace", "ports", "arrivals"), made)
+    queues = _queues(read["queues"], read["samples"], made, 0, ended_ps)
+    gone = pl.Series(read["queues"]["gone"] == 1)
+    counts = [
+        name for name in queues.columns if name not in ("queue", "port", "rate_bps", "over_ps", "is_switch")
+    ]
     flows = _flows(read["flows"], made, experiment, 0, ended_ps)
     sent = datagrams.flows(directory, made, experiment, (0, ended_ps), len(flows))
     found = {
-        "queues": _queues(read["queues"], read["samples"], made, 0, ended_ps),
+        "queues": queues.with_columns(pl.when(~gone).then(pl.col(counts)).name.keep()),
         "flows": _with(flows, sent),
         "datagrams": datagrams.table(directory, made, experiment, len(flows)),
     }
+    probe = experiment["probe"]
+    if probe["queue_trace"] != "off":
+        found["queue_trace"] = _trace(read["samples"], made, experiment)
+    if probe["port_trace"] != "off":
+        found["port_trace"] = _port_trace(read["ports"], read["arrivals"], made, experiment)
+    if probe["flow_trace"] != "off":
+        trace = _flow_trace(read["trace"], read["flows"], made, experiment)
+        further = datagrams.trace(directory, made, experiment, len(flows))
+        found["flow_trace"] = _with(trace, further).sort("time_ps", maintain_order=True)
     return {name: _shaped(table, simulated[name]) for name, table in found.items()}
 
 

@@ -14,6 +14,7 @@ from shallows.backends.linux.cache import digest
 from shallows.backends.ns3 import command, tables
 from shallows.backends.ns3.program import Program, program
 from shallows.backends.simulator import Simulator
+from shallows.document.kernel_settings import refuse
 from shallows.errors import Cancelled, Fault, RunError, SpecError
 
 if TYPE_CHECKING:
@@ -33,10 +34,15 @@ class Ns3:
 
     def check(self, experiment: Document) -> None:
         """See `Backend`."""
+        refuse(experiment, "ns-3")
         try:
             command.arguments(experiment, [0])
         except command.Refusal as why:
             raise SpecError([Fault("--backend", str(why), self.name)]) from None
+
+    def chosen(self, experiment: Document) -> Ns3:
+        """See `Backend`."""
+        return self
 
     def fingerprint(self) -> str:
         """See `Backend`: the core, the program, and what writes its arguments and reads its answers."""

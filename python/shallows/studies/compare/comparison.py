@@ -186,7 +186,10 @@ def _outcomes(what: Schemes, runner: Runner, progress: Progress | None) -> list[
     if not isinstance(runner.backend, Linux):
         rule = "needs the backend linux, which has kernels"
         raise SpecError([Fault(KERNEL, rule, runner.backend.name, "--backend linux")])
-    runners = {name: replace(runner, backend=replace(runner.backend, kernel=name)) for name in kernels}
+    own_kernel = runner.backend.kernel
+    runners = {
+        name: replace(runner, backend=replace(runner.backend, kernel=name or own_kernel)) for name in kernels
+    }
     each = [runners[scheme.kernel] for scheme in what.schemes]
     jobs = _identified(what, each)
     _require_distinct(what, jobs)

@@ -29,7 +29,7 @@ from shallows.words import did_you_mean, show
 MAX_SCHEMES = 32
 """Colours, tables and corrections for many comparisons end somewhere; more schemes are a sweep."""
 
-FREE = ("title", "seed", "queue", "port_control", "nic", "probe", "transport", "python")
+FREE = ("title", "seed", "queue", "port_control", "nic", "probe", "transport", "python", "linux")
 """Sections that a scheme may choose; so are the transport of a load and the queue and control of a port."""
 
 KERNEL = "linux.kernel"

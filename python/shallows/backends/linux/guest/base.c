@@ -84,17 +84,20 @@ nanoseconds now(void)
 
 void enter(int node)
 {
-	static int entered = -1;
+	static int entered = MACHINE, machine = -1;
 	char path[64];
 	int fd;
 
 	if (node == entered)
 		return;
+	if (machine < 0)
+		machine = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	snprintf(path, sizeof path, "/run/netns/n%d", node);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = node == MACHINE ? machine : open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || setns(fd, CLONE_NEWNET))
 		fail("network namespace of node %d", node);
-	close(fd);
+	if (fd != machine)
+		close(fd);
 	entered = node;
 }
 

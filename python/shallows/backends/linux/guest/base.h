@@ -29,7 +29,8 @@ void unwatch(int descriptor);
 extern int loop;
 
 nanoseconds now(void);
-void enter(int node); /* the node's network namespace, for sockets made from here on */
+void enter(int node); /* the node's network namespace, or the machine's, for sockets made from here on */
+enum { MACHINE = -1 };
 
 /* The plan's times in nanoseconds, its seed, whether Nagle's algorithm is off. `began` is the instant 0. */
 extern nanoseconds began, length, warmup;

@@ -6,11 +6,15 @@
 #include "base.h"
 
 #include <netinet/in.h>
+#include <sys/types.h>
 
 /* commands.c */
 void run_program(char *line);
 void tell_settings(char *line);
 void set_sysctl(char *line);
+void tell_changed_sysctls(void);
+void set_parameter(char *words);
+void tell_offers(char *words);
 void write_file(char *words, FILE *plan);
 
 /* configure.c */
@@ -57,6 +61,7 @@ void add_control(char *words);
 void expect_connections(int host); /* a connection is to end there */
 void add_connection(char *words);
 void add_message(char *words);
+int of_traffic(uint32_t source, int source_port, uint32_t destination, int destination_port); /* a connection of the plan's */
 void traffic_start(void);
 nanoseconds traffic_due(void);
 void traffic_wake(nanoseconds at);
@@ -113,6 +118,19 @@ void programs_reap(void);
 int programs_over(void); /* whether there were programs to wait for, and all have ended */
 void programs_stop(void (*turn)(nanoseconds until));
 
+/* orphans.c: what they leave behind */
+void orphans_tell(int (*runs)(pid_t session, pid_t top));
+void signal_processes(int number);
+
+/* exchanges.c: their flows */
+void add_tap(char *words);
+void add_counters(char *words);
+nanoseconds counters_due(void);
+void exchanges_take(void);
+void exchanges_trace(nanoseconds at);
+void counters_take(nanoseconds at);
+void exchanges_write(void);
+
 /* hosts.c: the files that they see */
 void keep_all(char *words);
 void hosts_write(void);
@@ -121,6 +139,7 @@ void hosts_write(void);
 void add_capture(char *words);
 void captures_start(void);
 void capture_take(void *what);
+void captures_flush(void);
 void captures_write(void);
 
 #endif

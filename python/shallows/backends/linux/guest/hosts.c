@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MACHINE "/run/machine"
+#define FILES "/run/machine"
 
 static int prepared[4096];
 static int keeps;
@@ -95,8 +95,8 @@ void prepare_host(int node)
 	if (prepared[node])
 		return;
 	prepared[node] = 1;
-	if (access(MACHINE, F_OK))
-		mounted("machine", MACHINE, "hostfs", MS_RDONLY | MS_NOSUID | MS_NODEV, "/");
+	if (access(FILES, F_OK))
+		mounted("machine", FILES, "hostfs", MS_RDONLY | MS_NOSUID | MS_NODEV, "/");
 	mkdir("/run/host", 0755);
 	snprintf(top, sizeof top, "/run/host/%d", node);
 	mounted("changes", top, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=90%");
@@ -104,7 +104,7 @@ void prepare_host(int node)
 	mkdir(path, 0755);
 	snprintf(path, sizeof path, "%s/work", top);
 	mkdir(path, 0755);
-	snprintf(options, sizeof options, "lowerdir=%s,upperdir=%s/changes,workdir=%s/work", MACHINE, top, top);
+	snprintf(options, sizeof options, "lowerdir=%s,upperdir=%s/changes,workdir=%s/work", FILES, top, top);
 	snprintf(path, sizeof path, "%s/root", top);
 	mounted("root", path, "overlay", MS_NOSUID | MS_NODEV, options);
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
@@ -182,7 +182,7 @@ void hosts_write(void)
 			static char *environment[] = { "PATH=/usr/bin:/bin", NULL };
 
 			dup2(fileno(file), 1);
-			if (chdir(from) || chroot(MACHINE))
+			if (chdir(from) || chroot(FILES))
 				_exit(125);
 			execve("/usr/bin/tar", argv, environment);
 			execve("/bin/tar", argv, environment);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/klog.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -36,6 +37,10 @@ static void obey(char *line, FILE *plan)
 	else if (!strcmp(line, "told")) tell_settings(words);
 	else if (!strcmp(line, "file")) write_file(words, plan);
 	else if (!strcmp(line, "sysctl")) set_sysctl(words);
+	else if (!strcmp(line, "parameter")) set_parameter(words);
+	else if (!strcmp(line, "offers")) tell_offers(words);
+	else if (!strcmp(line, "tap")) add_tap(words);
+	else if (!strcmp(line, "counters")) add_counters(words);
 	else if (!strcmp(line, "step")) add_step(words);
 	else if (!strcmp(line, "adapt")) add_adaptive(words);
 	else if (!strcmp(line, "wire")) add_wire(words);
@@ -75,6 +80,29 @@ static void obey(char *line, FILE *plan)
 	else if (!strcmp(line, "traced")) traced = number(words);
 	else if (!strcmp(line, "nodelay")) no_delay = number(words);
 	else fail("the plan has an unknown word: %s", line);
+}
+
+/* The kernel's messages go to the console, whatever their level: a machine that does not reach its end has told all. The
+ * word `quiet` of the command line would leave out the place of a BUG and the name of a WARNING. */
+static void tell_all_messages(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/printk", "w");
+
+	if (!file || fputs("8\n", file) < 0 || fclose(file))
+		fail("the level of the kernel's messages");
+}
+
+static void write_messages_of_kernel(void)
+{
+	static char text[1 << 20];
+	int size = klogctl(3, text, sizeof text); /* all that the ring has */
+	FILE *file;
+
+	if (!programs_any() || size < 0)
+		return;
+	file = output("dmesg");
+	fwrite(text, 1, size, file);
+	done(file);
 }
 
 /* The commands before the line "go", or after it those that come last. */
@@ -147,6 +175,7 @@ static void work(void)
 
 		if (at >= told + length / 1000) { /* who watches knows that time goes on */
 			told = at;
+			captures_flush();
 			printf("guest: at %d of 1000\n", (int)(at * 1000.0 / length));
 		}
 
@@ -160,6 +189,7 @@ static void work(void)
 		/* Samples bear the instant that was planned; the clock is a few nanoseconds late. */
 		if (sample_at <= at) {
 			sample_queues(sample_at);
+			exchanges_take();
 			sample_at += sample_every;
 		}
 		if (ports_at <= at) {
@@ -169,10 +199,14 @@ static void work(void)
 		}
 		if (trace_at <= at) {
 			flows_sample(trace_at, traced);
-			if (traced)
+			if (traced) {
 				datagrams_sample(trace_at);
+				exchanges_trace(trace_at);
+			}
 			trace_at += trace_every;
 		}
+		if (counters_due() <= at)
+			counters_take(counters_due());
 		if (at >= length || programs_over())
 			break;
 		if (programs_at <= at) {
@@ -183,7 +217,7 @@ static void work(void)
 		datagrams_wake(at);
 		rounds_wake(at);
 		nanoseconds due[] = { warm_at, sample_at, trace_at, ports_at, programs_at, traffic_due(), rounds_due(),
-				      datagrams_due(), changes_due() };
+				      datagrams_due(), changes_due(), counters_due() };
 		for (size_t i = 0; i < sizeof due / sizeof *due; i++)
 			next = due[i] < next ? due[i] : next;
 		turn(next + began);
@@ -205,6 +239,7 @@ int main(void)
 	if (mount("out", results, "hostfs", 0, "/proc/self/cwd"))
 		fail("mounting the output");
 	printf("guest: up\n");
+	tell_all_messages();
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); /* 50 us otherwise */
 	setrlimit(RLIMIT_NOFILE, &files);
 	/* Pages; the machine is small, and its memory must not be what limits TCP. */
@@ -234,7 +269,9 @@ int main(void)
 	printf("guest: traffic done\n");
 	datagrams_end();
 	count_queues();
+	tell_changed_sysctls();
 	programs_stop(turn);
+	exchanges_write();
 	captures_write();
 	hosts_write();
 	flows_write();
@@ -244,6 +281,7 @@ int main(void)
 	datagrams_drain(turn);
 	datagrams_write();
 	read_plan(plan);
+	write_messages_of_kernel();
 	printf("guest: end\n");
 	stop();
 }

@@ -184,6 +184,9 @@ void look_at(int node, struct look *looks, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct nlmsghdr *head = (void *)answers[i];
 
+		looks[i].first = NULL;
+		if (head->nlmsg_type == NLMSG_ERROR)
+			continue; /* a program has removed it, or its device */
 		if (head->nlmsg_type != RTM_NEWQDISC || messages[i].msg_hdr.msg_flags & MSG_TRUNC)
 			fail("netlink: no qdisc %x of device %u", looks[i].handle, looks[i].device);
 		looks[i].first = (void *)(answers[i] + NLMSG_SPACE(sizeof(struct tcmsg)));

@@ -35,7 +35,7 @@ struct rtattr *option(int fd, unsigned device, unsigned handle, int type);
 /* The number in the first `size` bytes of an attribute; 0 without one. */
 uint64_t number_in(const struct rtattr *attribute, size_t size);
 
-/* A discipline to look at, and the attributes that the kernel tells of it. */
+/* A discipline to look at, and the attributes that the kernel tells of it: NULL where it is no longer there. */
 struct look {
 	unsigned device, handle;
 	struct rtattr *first;

@@ -39,6 +39,7 @@ struct program {
 
 static struct program *programs;
 static size_t program_count;
+static FILE *ends; /* of programs as they come, for a machine that does not reach its own end */
 static char **environment, *directory;
 static size_t variable_count;
 static enum what child_signal = CHILD;
@@ -171,6 +172,7 @@ void programs_start(void)
 	if (children < 0)
 		fail("signalfd");
 	watch(children, &child_signal, EPOLLIN, 0);
+	ends = output("ends.csv");
 	for (size_t i = 0; i < program_count; i++)
 		start(i);
 }
@@ -188,6 +190,9 @@ void program_output(void *what)
 			fwrite(room, 1, n < left ? n : left, pipe->to);
 		pipe->size += n;
 	}
+	/* The host copies it while the machine runs, and has it if the machine comes to no end of its own. */
+	if (fflush(pipe->to) || fsync(fileno(pipe->to)))
+		fail("an output cannot be written: %s", strerror(errno));
 	if (n < 0 && errno == EAGAIN)
 		return;
 	close(pipe->from); /* which takes it from epoll */
@@ -207,6 +212,12 @@ void programs_reap(void)
 			if (programs[i].process == process && programs[i].ended < 0) { /* numbers of processes come again */
 				programs[i].status = status;
 				programs[i].ended = now() - began;
+				if (!ends)
+					continue;
+				fprintf(ends, "%zu,%d,%d,%lld\n", i, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+					WIFSIGNALED(status) ? WTERMSIG(status) : 0, (long long)programs[i].ended);
+				if (fflush(ends) || fsync(fileno(ends)))
+					fail("the end of a program cannot be written: %s", strerror(errno));
 			}
 }
 
@@ -224,14 +235,20 @@ int programs_over(void)
 	return waited;
 }
 
-/* A program and all that it has started is a session, and so a process group. Says whether any is left. */
-static int signal_all(int number)
+static int runs(pid_t session, pid_t top)
 {
-	int left = 0;
-
 	for (size_t i = 0; i < program_count; i++)
-		left |= !kill(-programs[i].process, number);
-	return left;
+		if (programs[i].ended < 0 && (programs[i].process == session || programs[i].process == top))
+			return 1;
+	return 0;
+}
+
+/* Whether any process is left: all have this one as their parent in the end. */
+static int any_left(void)
+{
+	siginfo_t info;
+
+	return !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
 }
 
 void programs_stop(void (*turn)(nanoseconds until))
@@ -248,12 +265,13 @@ void programs_stop(void (*turn)(nanoseconds until))
 	/* Who is stopped here has not ended by itself. */
 	for (size_t i = 0; i < program_count; i++)
 		programs[i].server |= 2 * (programs[i].ended < 0);
-	signal_all(SIGTERM);
-	while (signal_all(0) && now() < end)
+	orphans_tell(runs);
+	signal_processes(SIGTERM);
+	while (any_left() && now() < end)
 		turn(end);
-	signal_all(SIGKILL);
+	signal_processes(SIGKILL);
 	end = now() + GRACE;
-	while (signal_all(0) && now() < end)
+	while (any_left() && now() < end)
 		turn(end);
 	fprintf(file, "stopped,status,signal,ended_ns,stdout_bytes,stderr_bytes\n");
 	for (size_t i = 0; i < program_count; i++) {

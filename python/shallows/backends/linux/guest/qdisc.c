@@ -23,6 +23,7 @@ struct place {
 	uint32_t device, handle;
 	char kind[16];
 	struct reading at_warmup, last;
+	int gone; /* a program has removed it */
 	uint32_t drops_before; /* of earlier wires at this place, with the packets that were on them as they ended */
 };
 
@@ -181,6 +182,16 @@ static void take(struct place *place, struct rtattr *outer, int left)
 	}
 }
 
+static void took(struct place *place, const struct look *look)
+{
+	if (look->first)
+		take(place, look->first, look->left);
+	else if (programs_any())
+		place->gone = 1;
+	else
+		fail("no qdisc %x of device %u", look->handle, look->device);
+}
+
 /* Reads all of a set. Places of one node are asked for together: a call takes longer than its answer. */
 static void read_set(const struct set *set)
 {
@@ -199,7 +210,7 @@ static void read_set(const struct set *set)
 		}
 		look_at(node, looks, count);
 		for (size_t i = 0; i < count; i++)
-			take(set->places[first + i], looks[i].first, looks[i].left);
+			took(set->places[first + i], &looks[i]);
 	}
 }
 
@@ -215,7 +226,7 @@ void wire_ends(int node, const char *device)
 		if (wire->node != node || wire->device != index)
 			continue;
 		look_at(node, &look, 1);
-		take(wire, look.first, look.left);
+		took(wire, &look);
 		wire->drops_before = wire->last.drops + wire->last.length;
 	}
 }
@@ -226,7 +237,7 @@ void sample_queues(nanoseconds at)
 	for (size_t i = 0; i < queue_count; i++) {
 		struct reading *last = &queues[i].port.last;
 
-		if (!queues[i].sampled)
+		if (!queues[i].sampled || queues[i].port.gone)
 			continue;
 		ROOM(samples, sample_count);
 		samples[sample_count++] = (struct sample){ at, i, last->length, last->backlog };
@@ -239,7 +250,7 @@ void trace_ports(nanoseconds at)
 	for (size_t i = 0; i < queue_count; i++) {
 		struct reading *last = &queues[i].port.last;
 
-		if (!queues[i].traced)
+		if (!queues[i].traced || queues[i].port.gone)
 			continue;
 		fprintf(trace, "%lld,%zu,%u,%llu,%u,%u,%u,%u,%u\n", (long long)at, i, last->packets,
 			(unsigned long long)last->bytes, last->length, last->backlog, last->drops, last->marks,
@@ -269,7 +280,7 @@ void write_queues(void)
 	FILE *file = output("queues.csv");
 
 	fprintf(file, "packets_before,bytes_before,drops_before,full_before,marks_before,lost_before,"
-		      "packets,bytes,drops,full,marks,held,held_bytes,lost\n");
+		      "packets,bytes,drops,full,marks,held,held_bytes,lost,gone\n");
 	for (size_t i = 0; i < queue_count; i++) {
 		struct reading *b = &queues[i].port.at_warmup, *e = &queues[i].port.last;
 
@@ -279,8 +290,8 @@ void write_queues(void)
 		}
 		fprintf(file, "%u,%llu,%u,%u,%u,%u,", b->packets, (unsigned long long)b->bytes, b->drops, b->full, b->marks,
 			queues[i].wire.at_warmup.drops);
-		fprintf(file, "%u,%llu,%u,%u,%u,%u,%u,%u\n", e->packets, (unsigned long long)e->bytes, e->drops, e->full, e->marks,
-			e->length, e->backlog, queues[i].wire.last.drops);
+		fprintf(file, "%u,%llu,%u,%u,%u,%u,%u,%u,%d\n", e->packets, (unsigned long long)e->bytes, e->drops, e->full,
+			e->marks, e->length, e->backlog, queues[i].wire.last.drops, queues[i].port.gone | queues[i].wire.gone);
 	}
 	done(file);
 	done(trace);

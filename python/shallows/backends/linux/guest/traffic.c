@@ -131,6 +131,20 @@ static int sooner(const void *a, const void *b)
 	return (order > 0) - (order < 0);
 }
 
+static int ends_at(uint32_t address, int port)
+{
+	for (size_t host = 0; host < host_count && port >= LISTENERS && port < LISTENERS + (int)control_count; host++)
+		if (hosts[host].address.s_addr == address)
+			return hosts[host].receives;
+	return 0;
+}
+
+int of_traffic(uint32_t source, int source_port, uint32_t destination, int destination_port)
+{
+	return (source_port >= FIRST_PORT && ends_at(destination, destination_port)) ||
+	       (destination_port >= FIRST_PORT && ends_at(source, source_port));
+}
+
 static void set_control(int fd, int control)
 {
 	if (setsockopt(fd, SOL_TCP, TCP_CONGESTION, controls[control], strlen(controls[control])))

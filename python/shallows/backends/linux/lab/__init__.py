@@ -1,0 +1,1 @@
+"""Programs of this machine over a network: their start, and their results."""
