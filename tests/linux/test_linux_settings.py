@@ -1,6 +1,7 @@
 """The section `[linux]`: kernel, sysctls, module parameters and pacing, each verified in the guest."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from conftest import shallows as command
@@ -189,3 +190,12 @@ def test_a_pacing_rate_of_udp_is_obeyed_where_hosts_pace(tmp_path, pacing):
     assert flow["packets"] == 100
     took = (flow["last_ps"] - flow["first_ps"]) / 1e12
     assert took == pytest.approx((125_000 - 15_140) / 125_000, rel=0.02) if pacing else took < 0.02
+
+
+@needs_kernel
+def test_a_kernel_without_overlayfs_is_told_before_anything_runs(tmp_path, monkeypatch):
+    has = offers.of(kernel.find())
+    assert offers.runs_programs(kernel.find()) is None and "overlay" in has.filesystems
+    monkeypatch.setattr(offers, "of", lambda used: replace(has, filesystems=("tmpfs",)))
+    with pytest.raises(SpecError, match=r"linux exec: needs overlayfs, which Linux .* was built without"):
+        execute(tmp_path, ("s0", "true"))

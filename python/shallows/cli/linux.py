@@ -52,6 +52,7 @@ def build(
 ) -> None:
     """Builds the kernel, or finds it. The same command resumes an interrupted build."""
     from shallows.backends.linux import kernel as kernels
+    from shallows.backends.linux import offers
     from shallows.backends.linux.root import root
     from shallows.execution.threads import default_workers
 
@@ -62,6 +63,8 @@ def build(
     fragments = [kernels.check_config(each) for each in config]
     if kernel is not None:
         made = kernels.adopt(kernel)
+        if fault := offers.runs_programs(made):
+            _tell(f"note: {fault}")
     else:
         with terminal.progress("kernel", 1) as report:
             made = kernels.build(package, tree, _tell, report, jobs or default_workers(), fragments)

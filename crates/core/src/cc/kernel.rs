@@ -43,8 +43,13 @@ impl ParamType for Name {
     fn parse(value: &Value) -> Result<Self, Rule> {
         let letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-' || c == '.';
         match value.as_str() {
-            Some(word) if (1..=MOST).contains(&word.len()) && word.chars().all(letter) => Ok(Name(word.into())),
-            _ => Err(Code::WrongForm.rule(format!("must be a name of at most {MOST} letters, digits, _, - and ."))),
+            Some(word) if (1..=MOST).contains(&word.len()) && word.chars().all(letter) => {
+                Ok(Name(word.into()))
+            }
+            _ => {
+                Err(Code::WrongForm
+                    .rule(format!("must be a name of at most {MOST} letters, digits, _, - and .")))
+            }
         }
     }
     fn show(&self) -> Value {

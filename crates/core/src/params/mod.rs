@@ -153,9 +153,7 @@ impl Facts {
 
 /// A hint where `word` is no component but a value that the setting `name` of one may have.
 pub fn by_name(components: &[Component], word: &str) -> Option<String> {
-    let has = |param: &Param| {
-        matches!(&param.kind, Kind::Choice(words) | Kind::Word(words) if param.name == "name" && words.contains(&word))
-    };
+    let has = |param: &Param| matches!(&param.kind, Kind::Choice(words) | Kind::Word(words) if param.name == "name" && words.contains(&word));
     let found = components.iter().find(|component| component.params.iter().any(has))?;
     Some(format!("did you mean {{ kind = \"{}\", name = \"{word}\" }}?", found.name))
 }

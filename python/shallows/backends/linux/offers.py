@@ -28,7 +28,7 @@ OWN = {
 
 MOST_SHOWN = 24
 
-__all__ = ["Offers", "faults", "of"]
+__all__ = ["Offers", "faults", "of", "runs_programs"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Offers:
     """The names that a kernel has. A module parameter is known with whether it can be written."""
 
     controls: tuple[str, ...]
+    filesystems: tuple[str, ...]
     sysctls: tuple[str, ...]
     parameters: Mapping[str, bool]
 
@@ -51,16 +52,29 @@ def of(kernel: Kernel) -> Offers:
         new.write_text(json.dumps(found, indent=1))
         new.replace(file)
     told = json.loads(file.read_text())
-    return Offers(tuple(told["controls"]), tuple(told["sysctls"]), told["parameters"])
+    return Offers(*(tuple(told[key]) for key in ("controls", "filesystems", "sysctls")), told["parameters"])
 
 
 def _read(text: str) -> dict[str, Any]:
     rows = [line.split(" ") for line in text.splitlines()]
     return {
         "controls": sorted(words[1] for words in rows if words[0] == "control"),
+        "filesystems": sorted(words[1] for words in rows if words[0] == "filesystem"),
         "sysctls": sorted(words[1] for words in rows if words[0] == "sysctl"),
         "parameters": {words[1]: words[2] == "1" for words in sorted(rows) if words[0] == "parameter"},
     }
+
+
+LAYERS = "overlay"
+"""The file system by which programs of each host have files of their own."""
+
+
+def runs_programs(kernel: Kernel) -> Fault | None:
+    """The fault of a kernel on which no programs of this machine can run."""
+    if LAYERS in of(kernel).filesystems:
+        return None
+    rule = f"needs overlayfs, which Linux {kernel.about['version']} ({kernel.hash}) was built without"
+    return Fault("linux exec", rule, hint="CONFIG_OVERLAY_FS=y", code="unsupported")
 
 
 def faults(experiment: Mapping[str, Any], kernel: Kernel) -> list[Fault]:

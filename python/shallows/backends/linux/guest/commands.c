@@ -195,10 +195,11 @@ static void offer_all(FILE *file, const char *what, const char *directory, const
 		closedir(all);
 }
 
-/* offers: the names of controls, sysctls and module parameters that this kernel has */
+/* offers: the names of controls, file systems, sysctls and module parameters that this kernel has */
 void tell_offers(char *words)
 {
 	FILE *file = output("offers"), *controls = fopen("/proc/sys/net/ipv4/tcp_available_congestion_control", "r");
+	FILE *systems = fopen("/proc/filesystems", "r");
 	DIR *modules = opendir("/sys/module");
 	char name[40], path[600], prefix[300];
 	struct dirent *entry;
@@ -208,6 +209,11 @@ void tell_offers(char *words)
 		fprintf(file, "control %s\n", name);
 	if (controls)
 		fclose(controls);
+	while (systems && fscanf(systems, "%39s", name) == 1)
+		if (strcmp(name, "nodev"))
+			fprintf(file, "filesystem %s\n", name);
+	if (systems)
+		fclose(systems);
 	offer_all(file, "sysctl", "/proc/sys/net/ipv4", "");
 	offer_all(file, "sysctl", "/proc/sys/net/core", "net.core.");
 	offer_all(file, "sysctl", "/proc/sys/net/ipv6", "net.ipv6.");

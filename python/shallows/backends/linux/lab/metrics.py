@@ -18,6 +18,7 @@ OF_PORTS = (
     "drops",
     "marks",
     "mean_packets",
+    "p50_packets",
     "p99_packets",
     "max_packets",
     "utilisation",

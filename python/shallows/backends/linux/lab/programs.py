@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import controls, machine, scenario, transports
+from shallows.backends.linux import controls, machine, offers, scenario, transports
 from shallows.backends.linux.backend import checked, ready
 from shallows.backends.linux.lab import environment
 from shallows.backends.linux.lab.asked import Command, Lab, Started, hosts_of
@@ -107,6 +107,8 @@ def execute(
 
     used = ready(lab.kernel or kernel_settings.kernel_of(resolved))
     network, ways = checked(resolved, used)
+    if lab.commands and (fault := offers.runs_programs(used)):
+        raise SpecError([fault])
     started = _started(lab, network)
     simulated = Simulator().run(controls.with_stand_ins(resolved), Running()).tables
     flows, messages = simulated["flows"], simulated["messages"]
