@@ -85,7 +85,7 @@ class Done:
 
 
 def permutation(hosts: int, seed: int) -> list[int]:
-    """Whom each host sends to: a random permutation in which no host sends to itself."""
+    """The receiver of each host: a random permutation in which no host sends to itself."""
     draw = random.Random(seed)
     while True:
         to = draw.sample(range(hosts), hosts)
@@ -327,14 +327,14 @@ def htsim(scenario: Scenario, program: Path, end_us: int) -> Done:
             "-linkspeed", "10000", "-seed", "1", "-end", str(end_us),
         ]  # fmt: skip
         before = _children_s()
-        _text([*command[:-1], "1"], "", place)  # one microsecond: what building takes
+        _text([*command[:-1], "1"], "", place)  # one microsecond: the time of building
         built = _children_s()
         text = _text(command, "", place)
         return read_htsim(text, _children_s() - built, built - before)
 
 
 def read_htsim(text: str, cpu_s: float, build_s: float) -> Done:
-    """What an htsim_ndp printed. It counts no drops; a flow ends with its last acknowledgement."""
+    """The counts that an htsim_ndp printed. It has no drops; a flow ends with its last acknowledgement."""
     sums = re.search(r"^New: (\d+) Rtx: (\d+) Bounced: (\d+)$", text, re.MULTILINE)
     if sums is None:
         raise SystemExit(f"peers: htsim printed no counts:\n{text[-500:]}")
@@ -354,7 +354,7 @@ def read_htsim(text: str, cpu_s: float, build_s: float) -> Done:
 
 
 def differences(ours: Done, theirs: Done, flows: int) -> list[str]:
-    """Why the work is not alike; nothing if it is."""
+    """The reasons for which the work is not alike; none if it is."""
     found = [
         f"{side} has {len(done.times_us)} of {flows} flows ended"
         for side, done in (("ours", ours), ("theirs", theirs))

@@ -1,4 +1,4 @@
-"""`tools/peers.py`: when work is alike, what it reads of htsim, its paths, and a small network on ns-3."""
+"""`tools/peers.py`: the bounds of alike work, reports of htsim, paths, and a small network on ns-3."""
 
 import dataclasses
 import json
