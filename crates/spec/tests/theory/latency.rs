@@ -60,7 +60,7 @@ fn a_latency_is_worth_a_longer_link_into_the_switch() {
     assert_ne!(with_latency, incast("0s", "7us", "40us"));
 }
 
-/// What a table of a run says about a port.
+/// The value of a port in the table `pauses`.
 fn of(run: &Run, port: &str, column: &str) -> f64 {
     let row = run.words("pauses", "port").iter().position(|name| *name == port).expect("a port");
     run.column("pauses", column)[row]
