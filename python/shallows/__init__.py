@@ -5,11 +5,12 @@
     run.tables["queues"], run.metrics, run.figure("queue_time")
 
 To run: `run` (one experiment), `sweep` (its points and seeds), `compare` (schemes, seed by seed), `tune` (a
-`[tune]` section), `reproduce` (a paper). `import_files` makes an experiment of others' files. To describe:
-files, tables, or the classes of `shallows.experiment`; `load` reads one. To write in Python:
+`[tune]` section), `reproduce` (a paper). `import_files` makes an experiment of others' files.
+To describe: files, tables, or the classes of `shallows.experiment`; `load` reads one. To write in Python:
 `CongestionControl`, `Workload`, `topology`, with `param`, `Window`, `Flow`, `Graph` and the types `Span`,
-`Rate`, `Bytes`; `shallows.testing` checks them. Results: `StoredRun`, kept in a `Store`; `Sweep`. Errors: `SpecError` (with each `Fault`), `RunError`, `PluginError`, `StoreError`,
-all of them `ShallowsError`. `FileWarning`: a file has something that its experiment has not.
+`Rate`, `Bytes`; `shallows.testing` checks them. Results: `StoredRun`, kept in a `Store`; `Sweep`. Errors:
+`SpecError` (with each `Fault`), `RunError`, `PluginError`, `StoreError`, all of them `ShallowsError`.
+`FileWarning`: a file has something that its experiment has not.
 
 Names are loaded when first used, so that importing the package costs little.
 """

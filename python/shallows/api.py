@@ -208,7 +208,7 @@ def import_files(
 ) -> Imported:
     """Makes the experiment `out` of files that other programs write, as `./shallows import` does.
 
-    The answer has the lines that the command prints: what was understood, what was ignored, what was chosen.
+    The answer has the lines that the command prints, about each file and each choice.
     A FileWarning names each thing that was ignored. `hosts` (`"h{}"`) names hosts, `options` decides what a
     file leaves open, and `force` overwrites. Raises SpecError, and writes nothing then; StoreError.
     """

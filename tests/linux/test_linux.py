@@ -53,6 +53,19 @@ def test_what_both_can_do_is_refused_nowhere():
     assert refusals.check(resolved()) == []
 
 
+def test_a_latency_of_switches_makes_the_wires_into_them_longer():
+    switches = {"switch": {"switch": {"latency": "3ms"}}, "event": {}}
+    assert refusals.check(resolved(**switches)) == []
+    with_buffer = resolved(
+        switch={"*": {"buffer": "1MB", "latency": "3ms"}}, queue={"kind": "drop-tail", "limit": "none"}
+    )
+    assert "switch" in {fault.path for fault in refusals.check(with_buffer)}
+    change = {"later": {"at": "200ms", "link": "s0->switch", "delay": "5ms"}}
+    ports = json.loads(_core.plan(json.dumps(STAR | switches | {"event": change})))["ports"]
+    assert {port["delay_ps"] for port in ports} == {1_000_000_000, 4_000_000_000}
+    assert [c["delay_ps"] for port in ports for c in port.get("changes", [])] == [8_000_000_000]
+
+
 def test_what_linux_cannot_do_is_refused_all_at_once():
     document = resolved(
         transport={"profile": "datacentre", "cc": "xdctcp"},

@@ -26,10 +26,10 @@ class Imported:
     """All files that were written, the experiment first."""
 
     lines: list[str] = field(repr=False)
-    """By file what was understood and ignored, and what was chosen."""
+    """By file the contents that were understood and ignored, and then the choices."""
 
     ignored: list[str]
-    """What the files have and the experiment has not, each with its file."""
+    """Contents of the files that the experiment does not have, each with its file."""
 
     chosen: list[str]
     """Choices that the files do not make."""

@@ -132,7 +132,7 @@ const NO_VALUE: [&str; 14] = [
     "-",
 ];
 
-/// What to write in place of a faulty value at `path`, where its meaning is plain.
+/// The remedy for a faulty value at `path`, where its meaning is plain.
 fn hint(kind: &Kind, written: &Value, path: &str) -> &'static str {
     let (or_none, inner) = match kind {
         Kind::OrNone(inner) => (true, inner.as_ref()),

@@ -17,7 +17,7 @@ fn a_message_is_later_by_the_latencies_on_its_way() {
     assert_eq!(message(json!({})), [there, there, there + back]);
     let l = 3.0 * US as f64;
     assert_eq!(message(json!({"*": {"latency": "3us"}})), [there + l, there + l, there + back + 2.0 * l]);
-    // A later pattern overrides a former one, and a pattern that says nothing of the latency leaves it.
+    // A later pattern overrides a former one, and a pattern without a latency leaves it.
     let layered = json!({"*": {"latency": "1s"}, "switch": {"latency": "3us"}, "s*": {"alpha": 2.0}});
     assert_eq!(message(layered), message(json!({"*": {"latency": "3us"}})));
     // On a path of three switches, each has its own.
@@ -60,7 +60,7 @@ fn a_latency_is_worth_a_longer_link_into_the_switch() {
     assert_ne!(with_latency, incast("0s", "7us", "40us"));
 }
 
-/// What a table of a run says about a port.
+/// The value of a port in the table `pauses`.
 fn of(run: &Run, port: &str, column: &str) -> f64 {
     let row = run.words("pauses", "port").iter().position(|name| *name == port).expect("a port");
     run.column("pauses", column)[row]
