@@ -2106,11 +2106,14 @@ class Expresspass(Part):
     w_max: float = 0.5
     """The greatest weight of an increase. Range (0, 1]. Default: Cho 2017 s.3.2."""
 
-    target_loss: float = 0.1
-    """Share of dropped credits up to which the rate grows. Range [0, 1). Default: Cho 2017 s.3.2: 10 per cent."""
+    control: Literal["simulator", "algorithm-1"] = 'simulator'
+    """The rule by which the rate of credits follows their losses. Default: ns2-xpass, credit_feedback_control: with algorithm 1 the queue of credits stays full, and a later flow loses most of its own."""
 
-    judged: Literal["own", "known"] = 'own'
-    """The credits by whose losses an update of the rate goes. Default: Cho 2017 s.3.2: credits of the period; the authors' simulator: known, beside which many flows overshoot."""
+    target_loss: float = 0.1
+    """With control = "algorithm-1": share of dropped credits up to which the rate grows. Range [0, 1). Default: Cho 2017 s.3.2: 10 per cent."""
+
+    judged: Literal["own", "known"] = 'known'
+    """The credits by whose losses an update of the rate goes. Default: the authors' simulator; the paper does not say when fates are known."""
 
     jitter: float = 0.1
     """The time between two credits is longer or shorter by up to this part of it, at random. Range [0, 1). Default: the authors' simulator: from -0.1 to 0.1."""
