@@ -1762,7 +1762,7 @@ class Pfc(Part):
     """With deadlock = "watchdog": the detection time. A switch's port whose priority is paused for so long acts. Range (0s, 100000s]. Default: SONiC's `pfcwd start_default`; Junos: two polls of 100 ms."""
 
     action: Literal["drop", "forward", "flush"] = 'drop'
-    """What it does then, for this priority alone. Default: SONiC's `pfcwd`: drop."""
+    """The port's action then, for this priority alone. Default: SONiC's `pfcwd`: drop."""
 
     restoration: str = '200ms'
     """The action ends when no pause frame about the priority has come for so long, or "none": never. `flush` has no use for it. Range (0s, 100000s]. Default: SONiC's `pfcwd start_default`; `pfcwd start`: twice the detection time."""
@@ -2081,7 +2081,7 @@ class Ndp(Part):
 
 
 class Expresspass(Part):
-    """ExpressPass. Receivers send credits at a rate, switches meter them so that data fit the links, and each lets a packet out. `cc` is line-rate, since credits are all the control there is. Hosts' ports are of the kind credit."""
+    """ExpressPass. Receivers send credits at a rate, switches meter them so that data fit the links, and each lets a packet out. `cc` is line-rate, since credits are all the control there is. Hosts' ports have the discipline credit."""
 
     profile: Literal["expresspass"] = "expresspass"
 
