@@ -58,6 +58,12 @@ SCHEMAS = {
         "delay_max_ps": U64,
         "jitter_ps": F64,
     },
+    "credits": {
+        "flow": U32,
+        **dict.fromkeys(["traffic", "class", "src", "dst"], STR),
+        **dict.fromkeys(["sent", "used", "wasted", "dropped", "in_flight"], U64),
+        "loss": F64,
+    },
     "queues": {
         "port": STR,
         **dict.fromkeys(["rate_bps", "over_ps", "packets_in", "packets_out", "packets_held"], U64),
@@ -75,7 +81,8 @@ SCHEMAS = {
     "pauses": {
         "port": STR,
         **dict.fromkeys(["is_switch", "priority"], U32),
-        **dict.fromkeys(["over_ps", "paused", "paused_ps", "pauses_sent", "frames_sent"], U64),
+        **dict.fromkeys(["over_ps", "paused", "paused_ps"], U64),
+        **dict.fromkeys(["storms", "storms_restored", "watchdog_drops", "pauses_sent", "frames_sent"], U64),
         **dict.fromkeys(["held_bytes", "max_held_bytes", "max_headroom_bytes", "headroom_bytes"], U64),
     },
     "queue_histogram": {"port": STR, "packets": U64, "time_ps": U64, "at_dequeue": U64},

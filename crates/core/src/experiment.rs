@@ -184,7 +184,7 @@ crate::params! {
         deadlock: Deadlocks = "stop", "", "a run that stands still is an error";
         /// With deadlock = "watchdog": the detection time. A switch's port whose priority is paused for so long acts.
         watchdog: Span = "200ms", "(0s, 100000s]", "SONiC's `pfcwd start_default`; Junos: two polls of 100 ms";
-        /// What it does then, for this priority alone.
+        /// The port's action then, for this priority alone.
         action: WatchdogAction = "drop", "", "SONiC's `pfcwd`: drop";
         /// The action ends when no pause frame about the priority has come for so long, or "none": never. `flush` has no use for it.
         restoration: Option<Span> = "200ms", "(0s, 100000s]", "SONiC's `pfcwd start_default`; `pfcwd start`: twice the detection time";

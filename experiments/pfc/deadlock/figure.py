@@ -10,9 +10,10 @@ from ..common import ALONE, BACKENDS, DCQCN, FRAME, PAYLOAD
 
 WATCHDOG, LOSSY = "PFC and a watchdog", "IRN, no PFC"
 _MARKS = {"kind": "ramp", "kmin": "5KB", "kmax": "200KB", "pmax": 0.01}
+_FLUSH = {"deadlock": "watchdog", "watchdog": "1ms", "action": "flush"}
 SCHEMES = [
     {"title": ALONE, "pfc.deadlock": "go-on"},  # a stop would end the run where the figure begins
-    {"title": WATCHDOG, "pfc": {"deadlock": "watchdog", "watchdog": "1ms", "action": "flush"}, "transport.timeout": "4ms"},
+    {"title": WATCHDOG, "pfc": _FLUSH, "transport.timeout": "4ms"},
     {"title": DCQCN, "pfc.deadlock": "go-on", "transport.cc": "dcqcn", "priority.3.queue": _MARKS},
     {"title": LOSSY, "priority.3.pfc": False, "transport.repair": "irn"},
 ]

@@ -1765,7 +1765,7 @@ class Pfc(Part):
     """With deadlock = "watchdog": the detection time. A switch's port whose priority is paused for so long acts. Range (0s, 100000s]. Default: SONiC's `pfcwd start_default`; Junos: two polls of 100 ms."""
 
     action: Literal["drop", "forward", "flush"] = 'drop'
-    """What it does then, for this priority alone. Default: SONiC's `pfcwd`: drop."""
+    """The port's action then, for this priority alone. Default: SONiC's `pfcwd`: drop."""
 
     restoration: str = '200ms'
     """The action ends when no pause frame about the priority has come for so long, or "none": never. `flush` has no use for it. Range (0s, 100000s]. Default: SONiC's `pfcwd start_default`; `pfcwd start`: twice the detection time."""
@@ -2087,7 +2087,7 @@ class Ndp(Part):
 
 
 class Expresspass(Part):
-    """ExpressPass. Receivers send credits at a rate, switches meter them so that data fit the links, and each lets a packet out. `cc` is line-rate, since credits are all the control there is. Hosts' ports are of the kind credit."""
+    """ExpressPass. Receivers send credits at a rate, switches meter them so that data fit the links, and each lets a packet out. `cc` is line-rate, since credits are all the control there is. Hosts' ports have the discipline credit."""
 
     profile: Literal["expresspass"] = "expresspass"
 
@@ -2112,11 +2112,14 @@ class Expresspass(Part):
     w_max: float = 0.5
     """The greatest weight of an increase. Range (0, 1]. Default: Cho 2017 s.3.2."""
 
-    target_loss: float = 0.1
-    """Share of dropped credits up to which the rate grows. Range [0, 1). Default: Cho 2017 s.3.2: 10 per cent."""
+    control: Literal["simulator", "algorithm-1"] = 'simulator'
+    """The rule by which the rate of credits follows their losses. Default: ns2-xpass, credit_feedback_control: with algorithm 1 the queue of credits stays full, and a later flow loses most of its own."""
 
-    judged: Literal["own", "known"] = 'own'
-    """The credits by whose losses an update of the rate goes. Default: Cho 2017 s.3.2: credits of the period; the authors' simulator: known, beside which many flows overshoot."""
+    target_loss: float = 0.1
+    """With control = "algorithm-1": share of dropped credits up to which the rate grows. Range [0, 1). Default: Cho 2017 s.3.2: 10 per cent."""
+
+    judged: Literal["own", "known"] = 'known'
+    """The credits by whose losses an update of the rate goes. Default: the authors' simulator; the paper does not say when fates are known."""
 
     jitter: float = 0.1
     """The time between two credits is longer or shorter by up to this part of it, at random. Range [0, 1). Default: the authors' simulator: from -0.1 to 0.1."""

@@ -152,7 +152,7 @@ mod tests {
             self.0.enqueue(packet, &mut QueueCx::new(now, 0, Time::ZERO, &mut self.1));
         }
 
-        /// What leaves at `now`, as (seq, size).
+        /// The packet that leaves at `now`, as (seq, size).
         fn take(&mut self, now: Time) -> Option<(u64, u16)> {
             let taken = self.0.dequeue(&mut QueueCx::new(now, 0, Time::ZERO, &mut self.1));
             taken.map(|packet| (packet.seq, packet.size))

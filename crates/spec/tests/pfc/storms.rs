@@ -99,7 +99,7 @@ fn watched(rules: Value) -> Tables {
     one
 }
 
-/// Of a priority at `switch->r0`: storms, restorations, and packets that the watchdog dropped.
+/// The record of a priority at `switch->r0`: storms, restorations, and packets that the watchdog dropped.
 fn storms(tables: &Tables, priority: u32) -> (u64, u64, u64) {
     let ports = tables.words("pauses", "port");
     let mut rows = ports.iter().zip(tables.u32("pauses", "priority"));

@@ -16,7 +16,7 @@ pub struct Paused {
     since: Time,
     /// The watchdog looks at it then.
     pub(super) watched_at: Time,
-    /// What the watchdog has done.
+    /// The record of the watchdog.
     pub(super) watched: Watched,
     /// Times that it was paused.
     pub count: u64,

@@ -17,7 +17,7 @@ use super::pausing::Pausing;
 use shallows_units::{Span, Time};
 
 crate::choices! {
-    /// What a switch's port does about a priority that is paused for too long.
+    /// The action of a switch's port about a priority that is paused for too long.
     pub enum WatchdogAction {
         /// It drops what waits and all that comes, until the restoration.
         Drop = "drop",
@@ -35,11 +35,11 @@ pub struct Watchdog {
     pub detection: Span,
     /// Without a frame for so long it is over; or never.
     pub restoration: Option<Span>,
-    /// What the port does meanwhile.
+    /// The port's action meanwhile.
     pub action: WatchdogAction,
 }
 
-/// What a priority's watchdog has done.
+/// The record of a priority's watchdog.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Watched {
     /// Storms that it detected.
@@ -120,7 +120,7 @@ impl Pausing {
         self.priorities[usize::from(priority)].watched.dropped += packets;
     }
 
-    /// What the watchdog of a priority has done.
+    /// The record of the watchdog of a priority.
     pub fn watched(&self, priority: u8) -> Watched {
         self.priorities[usize::from(priority)].watched
     }

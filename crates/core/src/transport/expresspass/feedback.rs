@@ -30,7 +30,7 @@ pub struct Feedback {
     grew: bool,
 }
 
-/// What became known of credits in a period.
+/// The news of a period about credits.
 #[derive(Debug, Clone, Copy)]
 pub struct Period {
     /// Those that were dropped.
@@ -190,12 +190,12 @@ mod tests {
             close(one.w, w);
             assert!((one.rate - (100.0 - left)).abs() < 1e-9, "{one:?}");
         }
-        // Of 80 credits in a second 60 passed, more than an eighth of the distance was dropped: 60 and the target beyond them.
+        // In a second 60 of 80 credits passed, more than an eighth of the distance was dropped: 60 and the target beyond them.
         let target = (1.0 - one.rate / 100.0) / 8.0;
         one.update(lost(20, 80), &rules);
         assert!((one.rate - 60.0 * (1.0 + target)).abs() < 1e-9, "{one:?}");
         close(one.w, 0.10625);
-        // What passed may be more than the rate, since it was sent before: no decrease raises it.
+        // More may pass than the rate, since it was sent before: no decrease raises it.
         let before = one.rate;
         one.update(lost(40, 200), &rules);
         close(one.rate, before);

@@ -143,7 +143,7 @@ impl CreditReceiver {
         let mut sent_at = now;
         (0..=passed).for_each(|_| sent_at = self.sent_at.pop_front().unwrap_or(now));
         self.unknown = number + 1;
-        // Of the period's are those from its first number to its last: the one that came, and dropped ones below it.
+        // The period has the credits from its first number to its last: the one that came, and dropped ones below it.
         let (first, beyond) = (self.judged.0.max(number - passed), self.judged.1.unwrap_or(u64::MAX));
         let dropped = number.min(beyond).saturating_sub(first);
         let came = u64::from((first..beyond).contains(&number));
@@ -173,7 +173,7 @@ impl CreditReceiver {
             let beyond = *self.judged.1.get_or_insert(self.number);
             if self.period.1 > 0 && (rules.known || self.unknown >= beyond) {
                 let ((dropped, total), round_trip) = (self.period, rtt.as_secs_f64());
-                // What is known about a period's own credits spans the round trip in which they were sent.
+                // News about a period's own credits spans the round trip in which they were sent.
                 let seconds = if rules.known {
                     (now - self.updated_at).as_secs_f64()
                 } else {

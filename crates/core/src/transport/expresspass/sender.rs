@@ -15,7 +15,7 @@ use shallows_units::{Span, Time};
 /// Most doublings of a timeout.
 const MOST_DOUBLINGS: u32 = 10;
 
-/// What a sender waits for.
+/// The event for which a sender waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// Nothing: all that was written has arrived.
@@ -160,7 +160,7 @@ impl CreditSender {
             }
         } else {
             self.wasted += 1;
-            // The receiver has not heard the stop.
+            // The stop has not come to the receiver.
             if self.stage == Stage::Served || late {
                 self.tell(STOP, Stage::Stopped, config, net);
             }

@@ -43,7 +43,7 @@ crate::choices! {
 
 crate::params! {
     /// ExpressPass. Receivers send credits at a rate, switches meter them so that data fit the links, and each lets a packet out. `cc` is
-    /// line-rate, since credits are all the control there is. Hosts' ports are of the kind credit.
+    /// line-rate, since credits are all the control there is. Hosts' ports have the discipline credit.
     pub struct ExpressPassSettings {
         /// Payload of a full packet.
         mtu: Bytes = "1460B", "[1B, 9000B]", "the authors' simulator: 1538 bytes less the header";
