@@ -22,7 +22,7 @@ _SWALLOW = ("polars",)
 
 
 def put_back() -> None:
-    """Puts the handler that Python reports in place again, whatever a library has done to the system's."""
+    """Puts the handler that Python reports in place again, after a library has changed the system's."""
     handler = signal.getsignal(signal.SIGINT)
     if handler is not None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)
