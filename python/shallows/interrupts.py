@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 __all__ = ["listening", "put_back", "watch_imports"]
 
@@ -21,7 +22,7 @@ _SWALLOW = ("polars",)
 
 
 def put_back() -> None:
-    """Puts the handler that Python reports in place again, whatever a library has done to the system's."""
+    """Puts the handler that Python reports in place again, after a library has changed the system's."""
     handler = signal.getsignal(signal.SIGINT)
     if handler is not None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)
@@ -44,13 +45,13 @@ def listening() -> Iterator[None]:
 def watch_imports() -> None:
     """Puts the handler back after the import of every package that is not Python's own, from now on."""
     if not any(isinstance(finder, _Watch) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Watch())  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _Watch())
 
 
 class _Watch:
     """A finder that finds what the others find, and watches how it is loaded."""
 
-    def find_spec(self, name, path=None, target=None):  # importlib's own types
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """See `importlib.abc.MetaPathFinder`."""
         package, dot, _ = name.partition(".")
         if dot:
@@ -68,7 +69,7 @@ class _Watch:
         run = getattr(spec.loader, "exec_module", None)
         if run is not None:
 
-            def exec_module(module):
+            def exec_module(module: Any) -> None:
                 with _kept(waits=package in _SWALLOW):
                     run(module)
 

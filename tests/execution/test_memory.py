@@ -17,9 +17,10 @@ from shallows.execution.runner import Runner
 
 FLOOD = {
     "duration": "1000s",
-    "topology": {"kind": "star", "senders": 2, "rate": "1Kbps", "sender_rate": "400Gbps"},
+    "topology": {"kind": "star", "senders": 2, "rate": "400Gbps"},
     "queue": {"kind": "drop-tail", "limit": "none"},
-    "transport": {"cc": {"kind": "cbr", "rate": "400Gbps"}},
+    "transport": {"cc": {"kind": "cbr", "rate": "150Gbps"}},
+    "event": {"slow": {"at": "1us", "link": "switch->r0", "rate": "1Kbps"}},
     "traffic": {"t": {"kind": "bulk", "from": "s*", "to": "r0"}},
 }
 

@@ -23,12 +23,12 @@ def test_a_laboratory_belongs_to_a_page_that_connected():
     """T4: eight hidden frames ended a reader's laboratory, and so did a ninth reader."""
     sessions = Sessions(Limits(sessions=2), False)
     mine, yours = sessions.new(), sessions.new()
-    assert sessions.get(mine.key) is None
+    assert not sessions.full
     assert sessions.connect(mine) and sessions.connect(yours) and sessions.full
     for _ in range(500):
         sessions.new()
     third = sessions.new()
-    assert not sessions.connect(third)
+    assert not sessions.connect(third) and sessions.get(third.key) is None
     assert sessions.get(mine.key) is mine and sessions.get(yours.key) is yours
     assert len(sessions._made) <= 64
     sessions.end(mine)

@@ -21,7 +21,7 @@ def free_memory(of_all: Path = _OF_ALL, of_group: Path = _OF_GROUP) -> int | Non
 
 
 _RESERVE = 200_000_000
-"""Of a limit of the process so much is left for Python, libraries and threads, which also grow."""
+"""Bytes below a limit of the process that stay free for Python, libraries and threads."""
 
 
 def _of_process(statm: Path = Path("/proc/self/statm")) -> int | None:

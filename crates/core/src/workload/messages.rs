@@ -128,7 +128,7 @@ impl Workload for Load {
         // The checker has reported an invalid interval, which counts as 1 ps here.
         let each = (duration.as_ps() / interval.as_ps().max(1) + 1).min(count.unwrap_or(u64::MAX));
         let messages = n.saturating_mul(each);
-        let in_all = if connection == Connection::Fresh { messages } else { n };
+        let (in_all, each) = if connection == Connection::Fresh { (messages, 1) } else { (n, each) };
         Expected { at_once: n, in_all, messages, bytes: Some(bytes.as_u64().saturating_mul(each)) }
     }
 

@@ -149,7 +149,7 @@ class Jobs:
     def _file(self, text: str, options: Mapping[str, Any], folder: Path) -> Path:
         """The experiment as a file; names that a page may not use are refused here too.
 
-        What is checked are the documents that the command will make, read by the command's own parsers.
+        The check reads the documents that the command will make, by the command's own parsers.
         """
         from shallows.document.paths import set_path
         from shallows.studies.compare.section import varied

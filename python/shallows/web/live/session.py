@@ -240,8 +240,8 @@ class Sessions:
         return True
 
     def get(self, key: str) -> Session | None:
-        """The laboratory of a key."""
-        return self._open.get(key)
+        """The laboratory of a key. A page may ask for its films just before it is counted as connected."""
+        return self._open.get(key) or self._made.get(key)
 
     def end(self, session: Session) -> None:
         """Closes a laboratory."""

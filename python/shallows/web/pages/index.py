@@ -1,7 +1,7 @@
 """An index of the store for pages: of each run a row and the words that a search finds, without its manifest.
 
 A manifest is read once, when its file is new or has changed; a look at the store costs one `stat` a run.
-What is kept of a run is about a kilobyte.
+The index keeps about a kilobyte of each run.
 """
 
 from __future__ import annotations

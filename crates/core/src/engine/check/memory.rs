@@ -60,6 +60,8 @@ const USUAL_WINDOW: u64 = 1024;
 const MOST_DOUBLINGS: u64 = 20;
 /// A cell's slots double in number, so it has between as many as packets and twice as many.
 const SLOTS: [u64; 2] = [3, 2];
+/// Bytes of a run with nothing in it.
+const RUN: u64 = 16_384;
 /// A name on the heap with its share of a map.
 const NAME: u64 = 64;
 /// A result stands as a row, as columns, and as the copy handed out.
@@ -74,8 +76,9 @@ const TURNS: u64 = 96;
 impl Estimate {
     /// The estimate for a checked experiment.
     pub fn new(experiment: &Experiment, checked: &Checked<'_>) -> Self {
-        let loads: Vec<Expected> =
+        let mut loads: Vec<Expected> =
             checked.loads.iter().map(|load| load.expects(experiment.run.duration)).collect();
+        Flood::new(experiment, checked, &loads).stand(&mut loads);
         let sum = |get: fn(&Expected) -> u64| loads.iter().map(get).fold(0, u64::saturating_add);
         let (at_once, in_all, messages) = (sum(|l| l.at_once), sum(|l| l.in_all), sum(|l| l.messages));
         let flood = Flood::new(experiment, checked, &loads);
@@ -101,7 +104,7 @@ impl Estimate {
                 ),
                 cure: "a shorter duration, or less traffic",
             },
-            traces(experiment, checked, at_once, flood.passages(checked)),
+            traces(experiment, checked, at_once, flood.passages(experiment, checked)),
         ];
         parts.sort_by_key(|part| std::cmp::Reverse(part.bytes));
         Estimate { parts }
@@ -147,7 +150,10 @@ fn network(checked: &Checked<'_>) -> Part {
     Part {
         what: "nodes and links",
         count: nodes + links,
-        bytes: nodes * node + links * link + (checked.routing.memory() + checked.timeline.memory()) as u64,
+        bytes: RUN
+            + nodes * node
+            + links * link
+            + (checked.routing.memory() + checked.timeline.memory()) as u64,
         cure: "a smaller topology",
     }
 }
@@ -271,6 +277,8 @@ struct Stream {
     at_hosts: f64,
     /// It slows down where packets are marked or lost.
     reacts: bool,
+    /// A handshake comes before the data.
+    opens: bool,
     /// Each packet is acknowledged.
     acknowledged: bool,
     /// Acknowledgements come back, for each packet or for several.
@@ -294,6 +302,8 @@ struct Flood {
     signals: bool,
 }
 
+/// A connection of one message stands for so many round trips: its handshake, its data and its end.
+const ROUND_TRIPS: f64 = 3.0;
 /// So many round trips pass until a control that reacts has emptied what its start filled.
 const REACTION: f64 = 10.0;
 
@@ -340,7 +350,7 @@ impl Flood {
             way,
             drain: of(&to, &into),
             sources: of(&from, &out),
-            room: match (room, buffers) {
+            room: match (room.map(|room| room * hops(checked) / 2.0), buffers) {
                 (Some(room), Some(buffer)) => Some(room.min(buffer)),
                 (room, buffer) => room.or(buffer),
             },
@@ -349,15 +359,51 @@ impl Flood {
         }
     }
 
-    /// Packets and acknowledgements times the ports that each passes.
-    fn passages(&self, checked: &Checked<'_>) -> f64 {
-        let carries = self.sources.min(self.drain) * self.duration;
-        let sent = |stream: &Stream| {
-            stream.total.min(carries).min(stream.rate.unwrap_or(f64::INFINITY) * self.duration)
-        };
-        let most = |stream: &Stream| sent(stream) / stream.packet * if stream.answered { 2.0 } else { 1.0 };
-        let packets: f64 = self.streams.iter().map(most).sum();
-        packets * hops(checked)
+    /// Connections that stand at once: those that the network has not served yet, and those of the last round trips.
+    fn stand(&self, loads: &mut [Expected]) {
+        let served = self.sources.min(self.drain) * self.duration;
+        let offered: f64 = self.streams.iter().map(|stream| stream.total).sum();
+        let unserved = if offered.is_finite() && offered > served { 1.0 - served / offered } else { 0.0 };
+        let recent = (ROUND_TRIPS * 2.0 * self.way / self.duration).min(1.0);
+        for load in loads.iter_mut().filter(|load| load.in_all > load.at_once) {
+            let standing = (load.in_all as f64 * unserved.max(recent)) as u64;
+            load.at_once = load.at_once.max(standing).min(load.in_all);
+        }
+    }
+
+    /// Seconds in which a load has data under way.
+    fn sends_for(&self, stream: &Stream) -> f64 {
+        (self.duration - if stream.opens { 2.0 * self.way } else { 0.0 }).max(0.0)
+    }
+
+    /// Packets and acknowledgements times the ports that each passes, and packets that change a window.
+    fn passages(&self, experiment: &Experiment, checked: &Checked<'_>) -> (f64, f64) {
+        let later = hops(checked) - 1.0;
+        let carried = self.sources.min(self.drain);
+        let (mut all, mut changes) = (0.0, 0.0);
+        let at_rates: f64 = self.streams.iter().filter_map(|stream| stream.rate).sum();
+        for (stream, load) in self.streams.iter().zip(&experiment.loads) {
+            let time = self.sends_for(stream);
+            let beyond = (time - self.first).max(0.0);
+            let (enter, pass) = match stream.rate {
+                Some(rate) => {
+                    let share = rate / at_rates.max(1.0);
+                    let enters = share * at_rates.min(self.sources);
+                    (enters * time, share * at_rates.min(carried) * beyond)
+                }
+                None => {
+                    let window = window_after(load, experiment.run.duration, checked) as f64;
+                    let grown = 2.0 * window * stream.expected.at_once as f64 * stream.packet;
+                    (grown.min(carried * time), grown.min(carried * beyond))
+                }
+            };
+            let (enter, pass) =
+                (enter.min(stream.total) / stream.packet, pass.min(stream.total) / stream.packet);
+            let back = if stream.acknowledged { 1.0 } else { 0.5 } * if stream.answered { pass } else { 0.0 };
+            all += enter + pass * later + back * (1.0 + later);
+            changes += if stream.rate.is_none() { pass } else { 0.1 * pass };
+        }
+        (all, changes)
     }
 
     /// Packets of the loads that send at a rate: rate x delay on the wires, overload x time in the queues.
@@ -372,20 +418,18 @@ impl Flood {
         let (mut count, mut waiting) = (0.0, 0.0);
         for (stream, rate) in at_rates() {
             let share = rate / offered;
-            let sent = stream.total.min(share * entering * self.duration);
+            let time = self.sends_for(stream);
+            let sent = stream.total.min(share * entering * time);
             let (enters, passes) = (share * entering, share * passing);
             let overloaded = if stream.reacts && self.signals {
-                (REACTION * 2.0 * self.way).min(self.duration)
+                (REACTION * 2.0 * self.way).min(time)
             } else {
-                (self.duration - self.first).max(0.0)
+                (time - self.first).max(0.0)
             };
-            let on_wires = enters * self.first.min(self.duration)
-                + passes * (self.way - self.first).min((self.duration - self.first).max(0.0));
-            let back = if stream.acknowledged {
-                passes * self.way.min((self.duration - self.way).max(0.0))
-            } else {
-                0.0
-            };
+            let on_wires = enters * self.first.min(time)
+                + passes * (self.way - self.first).min((time - self.first).max(0.0));
+            let back =
+                if stream.acknowledged { passes * self.way.min((time - self.way).max(0.0)) } else { 0.0 };
             waiting += ((enters - passes) * overloaded).min(sent) / stream.packet;
             count += (on_wires + back).min(2.0 * sent) / stream.packet + stream.at_hosts;
         }
@@ -451,13 +495,19 @@ impl Stream {
         let rate = kept.or(cc.begins_at_line_rate().then_some(links));
         // Datagrams and packets at a kept rate wait in the host's port if its link carries less.
         let over = kept.map_or(0.0, |kept| (kept - links).max(0.0) * duration / packet);
+        let total = bytes.map_or(f64::INFINITY, |bytes| bytes * 8.0 * wire);
+        // Messages that come one after the other, all through the run, and not all at once.
+        let lasting = expected.messages > expected.at_once;
         Stream {
             payload,
             packet,
-            total: bytes.map_or(f64::INFINITY, |bytes| bytes * 8.0 * wire),
-            rate: rate.map(|rate| rate.min(links)),
-            at_hosts: if endless { over } else { 0.0 },
+            total,
+            rate: rate
+                .map(|rate| rate.min(links))
+                .map(|rate| if lasting { rate.min(total / duration) } else { rate }),
+            at_hosts: if endless { over.min(total / packet) } else { 0.0 },
             reacts: kept.is_none() && cc.reacts(),
+            opens: given.is_none() && load.transport.roce().is_none() && load.transport.ndp().is_none(),
             answered: given.is_none(),
             acknowledged: given.is_none() && load.transport.roce().is_none(),
             expected,
@@ -489,14 +539,18 @@ fn usual_first(checked: &Checked<'_>) -> Span {
     of_hosts.map(|(_, (_, delay))| *delay).max().unwrap_or_default()
 }
 
-fn traces(experiment: &Experiment, checked: &Checked<'_>, connections: u64, passages: f64) -> Part {
+fn traces(
+    experiment: &Experiment,
+    checked: &Checked<'_>,
+    connections: u64,
+    (passages, windows): (f64, f64),
+) -> Part {
     let probes = &experiment.probes;
     let links = (checked.graph.links.len() as f64).max(1.0);
     let (ports, classes) = (checked.traced.len() as u64, checked.classes.len() as u64);
     // A packet changes a queue when it comes and when it goes, and its acknowledgement changes a window once on its way.
     let at_traced = passages * ports as f64 / links;
     let changes = (2.0 * at_traced) as u64;
-    let acknowledged = (passages / (2.0 * hops(checked))) as u64;
     let rows = |when, count: u64, by_change: u64| {
         let rows = match when {
             TraceWhen::Off => 0,
@@ -509,7 +563,7 @@ fn traces(experiment: &Experiment, checked: &Checked<'_>, connections: u64, pass
     let counts = [
         (rows(probes.queue_trace, ports, changes), size_of::<QueueRow>()),
         (rows(probes.port_trace, ports.saturating_mul(classes), changes), size_of::<PortRow>()),
-        (rows(probes.flow_trace, connections, acknowledged), size_of::<FlowTraceRow>()),
+        (rows(probes.flow_trace, connections, windows as u64), size_of::<FlowTraceRow>()),
         (tapped, size_of::<PacketRow>()),
     ];
     Part {
