@@ -1,6 +1,7 @@
 //! The settings of TCP in the form in which both ends work with them.
 
 use super::datagram::Emission;
+use super::homa::{self, HomaSettings};
 use super::ndp::{self, NdpSettings};
 use super::profiles::{Other, Transport};
 use super::roce::{RoceSettings, Rules};
@@ -23,6 +24,8 @@ pub enum TransportKind {
     Roce,
     /// NDP.
     Ndp,
+    /// Homa.
+    Homa,
     /// Datagrams, without connections.
     Datagram,
 }
@@ -40,6 +43,8 @@ pub struct Config {
     pub roce: Rules,
     /// For NDP.
     pub ndp: ndp::Rules,
+    /// For Homa.
+    pub homa: homa::Rules,
     /// For datagrams: the law of a load.
     pub emission: Option<Arc<dyn Emission>>,
     /// For the congestion control.
@@ -159,10 +164,12 @@ impl Config {
                 Other::None => TransportKind::Tcp,
                 Other::Roce(_) => TransportKind::Roce,
                 Other::Ndp(_) => TransportKind::Ndp,
+                Other::Homa(_) => TransportKind::Homa,
                 Other::Datagrams(_) => TransportKind::Datagram,
             },
             emission: None,
             ndp: ndp::Rules::new(transport.ndp().unwrap_or(&NdpSettings::defaults())),
+            homa: homa::Rules::new(transport.homa().unwrap_or(&HomaSettings::defaults())),
             roce: Rules::new(transport.roce().unwrap_or(&RoceSettings::defaults()), &transport.cc),
             cc: transport.cc.clone(),
             settings: s.clone(),

@@ -3,6 +3,7 @@
 use super::config::{Config, TransportKind};
 use super::datagram::{DatagramReceiver, DatagramSender, Late};
 use super::half::{Half, SenderCounts, State};
+use super::homa::{HomaReceiver, HomaSender};
 use super::ndp::{NdpReceiver, NdpSender};
 use super::receiver::{Receiver, ReceiverCounts};
 use super::roce::{Reader, Requester, Responder, Source};
@@ -23,6 +24,8 @@ pub enum AnySender {
     Read(Source),
     /// NDP's.
     Ndp(NdpSender),
+    /// Homa's.
+    Homa(HomaSender),
     /// A socket's of datagrams.
     Datagram(DatagramSender),
 }
@@ -35,6 +38,7 @@ macro_rules! any {
             Self::Roce($end) => $call,
             Self::Read($end) => $call,
             Self::Ndp($end) => $call,
+            Self::Homa($end) => $call,
             Self::Datagram($end) => $call,
         }
     };
@@ -48,6 +52,7 @@ macro_rules! with_sender {
             $crate::transport::AnySender::Roce($end) => $call,
             $crate::transport::AnySender::Read($end) => $call,
             $crate::transport::AnySender::Ndp($end) => $call,
+            $crate::transport::AnySender::Homa($end) => $call,
             $crate::transport::AnySender::Datagram($end) => $call,
         }
     };
@@ -64,6 +69,7 @@ impl AnySender {
             }
             TransportKind::Roce => AnySender::Roce(Requester::new(flow, label, info, config, now)),
             TransportKind::Ndp => AnySender::Ndp(NdpSender::new(flow, label, info, config, now)),
+            TransportKind::Homa => AnySender::Homa(HomaSender::new(flow, label, info, config, now)),
             TransportKind::Datagram => {
                 AnySender::Datagram(DatagramSender::new(flow, label, info, config, now))
             }
@@ -119,6 +125,7 @@ impl AnySender {
             AnySender::Roce(requester) => requester.turn.at = at,
             AnySender::Read(source) => source.turn.at = at,
             AnySender::Ndp(sender) => sender.turn.at = at,
+            AnySender::Homa(sender) => sender.turn.at = at,
             AnySender::Datagram(sender) => sender.at = at,
         }
     }
@@ -195,6 +202,7 @@ impl AnySender {
             AnySender::Roce(requester) => requester.sacked(),
             AnySender::Read(_) | AnySender::Datagram(_) => 0,
             AnySender::Ndp(sender) => sender.sacked(),
+            AnySender::Homa(sender) => sender.sacked(),
         }
     }
 
@@ -205,6 +213,7 @@ impl AnySender {
             AnySender::Roce(requester) => requester.flight(),
             AnySender::Read(_) | AnySender::Datagram(_) => 0, // nobody tells it what came
             AnySender::Ndp(sender) => sender.flight(),
+            AnySender::Homa(sender) => sender.flight(),
         }
     }
 
@@ -240,6 +249,8 @@ pub enum AnyReceiver {
     Read(Reader),
     /// NDP's.
     Ndp(NdpReceiver),
+    /// Homa's.
+    Homa(HomaReceiver),
     /// A socket's of datagrams.
     Datagram(DatagramReceiver),
 }
@@ -252,6 +263,7 @@ impl AnyReceiver {
             TransportKind::Roce if config.roce.reads.is_some() => AnyReceiver::Read(Reader::new(flow, label)),
             TransportKind::Roce => AnyReceiver::Roce(Responder::new(flow, label)),
             TransportKind::Ndp => AnyReceiver::Ndp(NdpReceiver::new(flow, label, config, rate)),
+            TransportKind::Homa => AnyReceiver::Homa(HomaReceiver::new(flow, label)),
             TransportKind::Datagram => AnyReceiver::Datagram(DatagramReceiver::default()),
         }
     }
@@ -281,6 +293,7 @@ impl AnyReceiver {
             AnyReceiver::Roce(responder) => responder.delivered,
             AnyReceiver::Read(reader) => reader.next,
             AnyReceiver::Ndp(receiver) => receiver.next,
+            AnyReceiver::Homa(receiver) => receiver.next,
             AnyReceiver::Datagram(receiver) => receiver.bytes,
         }
     }
@@ -292,6 +305,7 @@ impl AnyReceiver {
             AnyReceiver::Roce(responder) => responder.arrived(),
             AnyReceiver::Read(reader) => reader.next,
             AnyReceiver::Ndp(receiver) => receiver.arrived(),
+            AnyReceiver::Homa(receiver) => receiver.arrived(),
             AnyReceiver::Datagram(receiver) => receiver.bytes,
         }
     }

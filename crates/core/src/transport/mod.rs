@@ -1,4 +1,4 @@
-//! TCP: sender, receiver, recovery, timers; queue pairs of RoCEv2, in `roce`; NDP, in `ndp`; datagrams, in `datagram`. Congestion
+//! TCP: sender, receiver, recovery, timers; queue pairs of RoCEv2, in `roce`; NDP, in `ndp`; Homa, in `homa`; datagrams, in `datagram`. Congestion
 //! controls are apart, in `cc`.
 
 pub mod acks;
@@ -11,6 +11,7 @@ pub mod detection;
 pub mod explicit;
 pub mod half;
 pub mod halves;
+pub mod homa;
 mod info;
 pub mod ndp;
 pub mod prediction;

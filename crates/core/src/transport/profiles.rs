@@ -1,7 +1,8 @@
-//! The profiles, which set all of TCP's settings at once, and the `[transport]` table: TCP's, that of queue pairs, NDP's, or that of
+//! The profiles, which set all of TCP's settings at once, and the `[transport]` table: TCP's, that of queue pairs, NDP's, Homa's, or that of
 //! datagrams.
 
 use super::datagram::{self, DatagramSettings};
+use super::homa::{self, HomaSettings};
 use super::ndp::{self, NdpSettings};
 use super::roce::{self, RoceSettings};
 use super::settings::TransportSettings;
@@ -96,12 +97,14 @@ pub enum Other {
     Roce(RoceSettings),
     /// NDP.
     Ndp(NdpSettings),
+    /// Homa.
+    Homa(HomaSettings),
     /// Datagrams.
     Datagrams(DatagramSettings),
 }
 
 /// The profiles of other transports than TCP.
-const OTHERS: [&str; 3] = [roce::PROFILE, ndp::PROFILE, datagram::PROFILE];
+const OTHERS: [&str; 4] = [roce::PROFILE, ndp::PROFILE, homa::PROFILE, datagram::PROFILE];
 
 /// Faults of the settings of another transport than TCP beside its control.
 type CheckOther<S> = fn(&S, &str, Option<&Algorithm>, &mut Faults);
@@ -110,6 +113,7 @@ fn settings_of(profile: Option<&Value>) -> (&'static str, Vec<Param>) {
     match profile {
         Some(name) if name == roce::PROFILE => (roce::PROFILE, RoceSettings::list()),
         Some(name) if name == ndp::PROFILE => (ndp::PROFILE, NdpSettings::list()),
+        Some(name) if name == homa::PROFILE => (homa::PROFILE, HomaSettings::list()),
         Some(name) if name == datagram::PROFILE => (datagram::PROFILE, DatagramSettings::list()),
         _ => ("", TransportSettings::list()),
     }
@@ -187,6 +191,10 @@ impl Transport {
                 ndp::PROFILE => {
                     let own = Self::read_other(table, written, control, "NDP", NdpSettings::check);
                     (own.common(), Other::Ndp(own))
+                }
+                homa::PROFILE => {
+                    let own = Self::read_other(table, written, control, "Homa", HomaSettings::check);
+                    (own.common(), Other::Homa(own))
                 }
                 _ => {
                     let own = Self::read_other(table, written, control, "datagrams", DatagramSettings::check);
@@ -280,6 +288,14 @@ impl Transport {
         }
     }
 
+    /// Settings of Homa, if it is that.
+    pub fn homa(&self) -> Option<&HomaSettings> {
+        match &self.other {
+            Other::Homa(homa) => Some(homa),
+            _ => None,
+        }
+    }
+
     /// Priority and bytes of the largest packets of each kind.
     pub fn largest_frames(&self) -> Vec<(u64, u64)> {
         let s = &self.settings;
@@ -288,6 +304,9 @@ impl Transport {
             return roce.largest_frames(explicit).into();
         }
         let more = if explicit { MOST_BYTES } else { 0 };
+        if let Some(homa) = self.homa() {
+            return (0..=s.priority).map(|level| (level, s.packet_bytes())).collect();
+        }
         let acks = s.ack_priority.unwrap_or(s.priority);
         let data = (0..=s.demote_at.len() as u64)
             .map(|falls| (s.priority.saturating_sub(falls), s.packet_bytes() + more));
@@ -298,6 +317,7 @@ impl Transport {
     pub fn nic(&self) -> Value {
         match self.other {
             Other::Ndp(_) => return NdpSettings::nic(),
+            Other::Homa(_) => return HomaSettings::nic(),
             Other::Datagrams(_) => return "fq".into(), // Linux's sch_fq serves UDP's flows too
             Other::None | Other::Roce(_) => {}
         }
@@ -314,6 +334,7 @@ impl Transport {
             Other::None => self.settings.show(&mut map),
             Other::Roce(roce) => roce.show(&mut map),
             Other::Ndp(ndp) => ndp.show(&mut map),
+            Other::Homa(homa) => homa.show(&mut map),
             Other::Datagrams(datagrams) => datagrams.show(&mut map),
         }
         map
@@ -340,7 +361,12 @@ impl Transport {
                 backend: None,
                 facts: Facts::NONE,
             })
-            .chain([RoceSettings::component(), NdpSettings::component(), DatagramSettings::component()])
+            .chain([
+                RoceSettings::component(),
+                NdpSettings::component(),
+                HomaSettings::component(),
+                DatagramSettings::component(),
+            ])
             .collect()
     }
 }

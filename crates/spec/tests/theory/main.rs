@@ -17,6 +17,7 @@ mod explicit;
 mod fabric;
 mod fast_retransmit;
 mod go_back_zero;
+mod homa;
 mod hosts;
 mod links;
 mod linux;

@@ -197,7 +197,9 @@ impl Simulation {
                 TransportKind::Roce => format!("transport.timeout ({})", config.roce.timeouts[0]),
                 TransportKind::Tcp if config.settings.rto_rtts.is_some() => "transport.rto_rtts".into(),
                 TransportKind::Tcp => format!("transport.min_rto ({})", config.settings.min_rto),
-                TransportKind::Ndp | TransportKind::Datagram => "transport.timeout".into(),
+                TransportKind::Ndp | TransportKind::Homa | TransportKind::Datagram => {
+                    "transport.timeout".into()
+                }
             };
             let longer = if config.roce.selective && !config.roce.above_path {
                 ", or rto_high = \"none\", which follows from path and buffer"
