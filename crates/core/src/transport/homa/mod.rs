@@ -26,7 +26,7 @@ pub use settings::{HomaSettings, PROFILE, Rules};
 
 use crate::packet::Flags;
 
-/// Grants, on the way back. The number is that up to which the sender may send, and the extension has the message's first byte
+/// Grants, on the way back. The number is that up to which the sender may send, and the extension has the message up to there,
 /// and the priority.
 pub const GRANT: Flags = Flags::PROBE;
 /// Asks for what is missing, on the way back: the bytes stand in the extension.

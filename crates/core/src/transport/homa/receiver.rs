@@ -98,7 +98,7 @@ impl HomaReceiver {
             self.report(start, end, packet.stamp, config, net);
         } else if !fresh && let Some(message) = self.messages.get(&start) {
             // Its sender does not know whether anybody knows of the message.
-            self.send(GRANT, message.granted, [(start, 0)], packet.stamp, config, net);
+            self.send(GRANT, message.granted, [(start, message.granted), (0, 0)], packet.stamp, config, net);
         }
         self.set_timer(config, net.now);
     }
@@ -134,27 +134,27 @@ impl HomaReceiver {
         let until = start.saturating_add(wanted).min(message.end);
         if until > message.granted {
             message.granted = until;
-            self.send(GRANT, until, [(start, level.into())], net.now, config, net);
+            self.send(GRANT, until, [(start, until), (level.into(), 0)], net.now, config, net);
             self.set_timer(config, net.now);
         }
     }
 
     /// The message of these bytes is whole.
     fn report(&self, start: u64, end: u64, stamp: Time, config: &Config, net: &mut Net) {
-        self.send(Flags::ACK, self.next, [(start, end)], stamp, config, net);
+        self.send(Flags::ACK, self.next, [(start, end), (0, 0)], stamp, config, net);
     }
 
     fn send(
         &self,
         flags: Flags,
         seq: u64,
-        sack: [(u64, u64); 1],
+        sack: [(u64, u64); 2],
         stamp: Time,
         config: &Config,
         net: &mut Net,
     ) {
         let mut about = Extension { blocks: 1, ..Extension::default() };
-        about.sack[0] = sack[0];
+        [about.sack[0], about.sack[1]] = sack;
         let extension = net.extensions.put(&about);
         net.send(&Packet {
             at: Time::ZERO,
@@ -203,7 +203,7 @@ impl HomaReceiver {
             return;
         }
         for gap in self.missing(MOST_REQUESTS) {
-            self.send(RESEND, gap.0, [gap], net.now, config, net);
+            self.send(RESEND, gap.0, [gap, (0, 0)], net.now, config, net);
         }
         self.asked += 1;
         self.set_timer(config, net.now);

@@ -110,23 +110,23 @@ impl HomaSender {
     #[inline(never)]
     pub fn on_packet(&mut self, packet: &Packet, about: Option<Extension>, config: &Config, net: &mut Net) {
         self.timeouts_in_a_row = 0;
-        let (first, second) = about.unwrap_or_default().sack[0];
+        let [(first, beyond), (level, _), ..] = about.unwrap_or_default().sack;
         if packet.flags.any(GRANT) {
             if let Some(message) = self.messages.iter_mut().find(|message| message.start == first) {
                 message.known = true;
                 if packet.seq > message.granted {
                     // A grant that was overtaken says nothing new.
                     message.granted = packet.seq.min(message.end);
-                    message.level = second as u8;
+                    message.level = level as u8;
                 }
             }
         } else if packet.flags.any(RESEND) {
-            self.on_request(first, second, config, net);
+            self.on_request(first, beyond, config, net);
         } else {
             self.rtt.sample(net.now - packet.stamp, &config.settings);
             self.half.counts.acks += 1;
             self.half.counts.srtt_sum += u128::from(self.rtt.srtt().as_ps());
-            self.arrived.add(first.max(self.half.una), second);
+            self.arrived.add(first.max(self.half.una), beyond);
             self.half.una = self.half.una.max(packet.seq);
             while let Some(end) = self.arrived.take_through(self.half.una) {
                 self.half.una = self.half.una.max(end);
