@@ -304,7 +304,7 @@ impl Transport {
             return roce.largest_frames(explicit).into();
         }
         let more = if explicit { MOST_BYTES } else { 0 };
-        if let Some(homa) = self.homa() {
+        if self.homa().is_some() {
             return (0..=s.priority).map(|level| (level, s.packet_bytes())).collect();
         }
         let acks = s.ack_priority.unwrap_or(s.priority);

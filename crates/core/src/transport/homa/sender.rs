@@ -133,19 +133,24 @@ impl HomaSender {
             }
             let una = self.half.una;
             self.messages.retain(|message| message.start != first && message.end > una);
-            self.keep_unfinished();
+            self.forget(first, beyond);
         }
         self.set_timer(config, net.now);
         self.pump(config, net);
     }
 
-    /// Bytes of messages that are whole go no more.
-    fn keep_unfinished(&mut self) {
+    /// These bytes and all that are acknowledged go no more.
+    fn forget(&mut self, first: u64, beyond: u64) {
+        self.again.cut_below(self.half.una);
+        if self.again.holding(first).is_none()
+            && self.again.next_above(first).is_none_or(|next| next >= beyond)
+        {
+            return;
+        }
         let mut kept = Ranges::default();
-        for (first, beyond) in self.again.iter() {
-            for message in &self.messages {
-                kept.add(first.max(message.start), beyond.min(message.end));
-            }
+        for (from, to) in self.again.iter() {
+            kept.add(from, to.min(first));
+            kept.add(from.max(beyond), to);
         }
         self.again = kept;
     }
