@@ -1,4 +1,4 @@
-"""Recorded packets as a capture file that Wireshark reads: Ethernet, IPv4; TCP, RoCEv2, NDP or Homa; nanoseconds.
+"""Recorded packets as a capture for Wireshark: Ethernet, IPv4; TCP, RoCEv2, NDP or Homa; nanoseconds.
 
 Sources: the PCAP Next Generation format (draft-ietf-opsawg-pcapng), RFC 791, RFC 9293 s.3.1, RFC 7323 (window
 scale, timestamps), RFC 2018 (SACK), RFC 3168 (ECN), RFC 9768 (AccECN). Written by hand since the libraries
