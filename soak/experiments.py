@@ -96,7 +96,7 @@ def _written(draws: random.Random) -> Document:
     document["transport"] = _transport(draws, document)
     hosts = _hosts(document["topology"])
     document["traffic"] = {f"load{k}": _load(draws, hosts) for k in range(draws.choice([1, 1, 2, 3]))}
-    if document["transport"]["profile"] == "ndp":
+    if document["transport"]["profile"] in ("ndp", "homa"):
         for load in document["traffic"].values():
             if load["kind"] != "datagrams":
                 load.pop("transport", None)
@@ -121,6 +121,10 @@ def _transport(draws: random.Random, document: Document) -> Document:
         document.pop("switch", None)
         transport["mtu"] = transport.pop("mss")
         return transport | {"cc": "line-rate"}
+    if profile == "homa":  # one level; the core's soak draws more, with their priorities
+        for key in ("sizes", "cutoffs", "mss"):
+            transport.pop(key, None)
+        return transport | {"cc": "line-rate", "unscheduled_levels": 0, "scheduled_levels": 1}
     if draws.random() < 0.06:
         document["python"] = {"modules": PLUGINS}
         return transport | {"cc": draws.choice(["aimd", "dctcp"])}

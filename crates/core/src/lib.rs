@@ -14,7 +14,7 @@
 //! | [`topology`] | networks, one file a shape |
 //! | [`net`] | the network at work: ports and wires |
 //! | [`cc`] | congestion controls, one file each |
-//! | [`transport`] | TCP: sender, receiver, recovery, timers; queue pairs of RoCEv2; NDP |
+//! | [`transport`] | TCP: sender, receiver, recovery, timers; queue pairs of RoCEv2; NDP; Homa |
 //! | [`drill`] | one host alone, whose peer is a packet script |
 //! | [`hosts`] | connections, their messages, and the records of them |
 //! | [`workload`] | the data that applications send, one file each |

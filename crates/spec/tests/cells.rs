@@ -432,3 +432,36 @@ fn cut_or_whole_differ_as_two_orders_of_ties_do() {
         assert!(mean.abs() + half < bound, "{cc}: {mean} +- {half}");
     }
 }
+
+/// Homa over lossy wires, with grants from one host to many others: any threads and stops give the same bytes. Hosts' ports of `fq` leave
+/// the network in several cells.
+#[test]
+fn grants_give_the_same_bytes_on_any_threads() {
+    let mut document = tree(4, "300KB");
+    set(&mut document, "duration", json!("15ms"));
+    document["transport"] =
+        json!({"profile": "homa", "cc": "line-rate", "timeout": "500us", "scheduled_levels": 3});
+    document["nic"] = "fq".into();
+    document["priority"] = json!({"0": {}, "1": {}, "2": {}, "3": {}});
+    document["port"] = json!({"edge*->*": {"loss": 0.002, "duplicate": 0.002}});
+    set(
+        &mut document,
+        "traffic.incast",
+        json!({"kind": "bulk", "from": "h0..h11", "to": "h12", "bytes": "200KB"}),
+    );
+    set(&mut document, "probe", json!({"packets": "*->h12", "flow_trace": "100us", "nic_queues": true}));
+    let alone = worked(&document, 1);
+    let tables = Tables::of(&alone);
+    assert!(tables.u64("queues", "drops_wire").iter().sum::<u64>() > 0);
+    assert_eq!(tables.u64("flows", "delivered_bytes"), tables.u64("flows", "bytes"));
+    for threads in [2, 3] {
+        assert_eq!(hashes(&alone), hashes(&worked(&document, threads)), "{threads} threads");
+    }
+    let mut stepped = cut(&document, Cut::Always);
+    let mut until = Time::ZERO;
+    while !stepped.advance(until, &Control::new()).expect("the run ends") {
+        assert!(stepped.books().balance());
+        until += Span::us(83);
+    }
+    assert_eq!(hashes(&alone), hashes(&stepped));
+}

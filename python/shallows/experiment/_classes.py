@@ -47,6 +47,7 @@ __all__ = [
     "FqQueue",
     "GraphLoad",
     "GraphTopology",
+    "Homa",
     "HpccCc",
     "HpccPortControl",
     "IncastLoad",
@@ -2132,6 +2133,37 @@ class Expresspass(Part):
 
     unmetered: Literal["refused", "allowed"] = 'refused'
     """Whether ports of switches may pass credits on without a meter, and credits may take other links than data. Default: Cho 2017 s.3.1: every port meters, and paths are symmetric."""
+class Homa(Part):
+    """Homa. Messages begin with the bytes of a round trip, and receivers grant the rest, shortest first, on priorities that they choose. `cc` is line-rate, since grants are all the control there is. Levels are the priorities from 0 on: scheduled ones below, unscheduled ones above, and all but data in the highest."""
+
+    profile: Literal["homa"] = "homa"
+
+    mtu: str = '1440B'
+    """Payload of a full packet. Range [1B, 9000B]. Default: ours: with the header a packet of 1500 bytes, the authors' simulator's."""
+
+    header: str = '60B'
+    """Bytes of a packet's header, and of grants. Range [1B, 200B]. Default: ours."""
+
+    rtt_bytes: str = '10000B'
+    """Bytes of a message that leave without a grant, and bytes that grants keep on the way, in whole packets. Range [1B, 1GB]. Default: the authors' simulator: a round trip at 10 Gb/s."""
+
+    unscheduled_levels: int = 1
+    """Priorities of unscheduled packets; without any they have the highest scheduled one. Range [0, 7]. Default: Montazeri 2018 s.3.4: by the share of unscheduled bytes, 1 for the largest messages."""
+
+    scheduled_levels: int = 7
+    """Priorities of scheduled packets. Range [1, 8]. Default: Montazeri 2018 s.3.4: the other of 8."""
+
+    cutoffs: list[str] = []
+    """Sizes of messages from which on unscheduled packets have the next lower priority, one fewer than `unscheduled_levels`. Range [1B, ]. Default: none; `sizes` has them computed."""
+
+    sizes: dict[str, Any] | Literal["none"] = 'none'
+    """Sizes of messages, by which each unscheduled level gets equally many bytes, or "none". Default: Montazeri 2018 s.3.4; its receivers measure them."""
+
+    overcommitment: int | Literal["none"] = 'none'
+    """Messages to which a receiver grants at a time, or "none" for as many as scheduled levels. Range [1, 1000000]. Default: Montazeri 2018 s.3.5."""
+
+    timeout: str = '2ms'
+    """A receiver asks again for what was granted when nothing has come for so long, and a sender that gets no answer sends again. Range (0s, 10000s]. Default: ours: Montazeri 2018 s.3.7 speaks of a few milliseconds."""
 
     cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
     """Congestion control."""
@@ -2194,6 +2226,7 @@ class BulkLoad(Part):
     """Bytes sent at time 0, before the start proper, on the same connection. Default: none; the ns-2 inputs of xDCTCP send 10 000."""
 
     transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
+    transport: Transport | Roce | Ndp | Homa | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2242,6 +2275,7 @@ class MessagesLoad(Part):
     """Distribution of the time that messages have."""
 
     transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
+    transport: Transport | Roce | Ndp | Homa | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2293,6 +2327,7 @@ class PoissonLoad(Part):
     """Distribution of the time that messages have."""
 
     transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
+    transport: Transport | Roce | Ndp | Homa | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2341,6 +2376,7 @@ class IncastLoad(Part):
     """Distribution of the time that messages have."""
 
     transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
+    transport: Transport | Roce | Ndp | Homa | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2362,6 +2398,7 @@ class TableLoad(Part):
     """The connections that carry the flows: one for each row, or one for each sender and receiver, whose rows it sends in order of their starts. The completion time of a row then counts from its start in both cases. Default: flows of a trace; RDMA applications keep their queue pairs, so "persistent" there."""
 
     transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
+    transport: Transport | Roce | Ndp | Homa | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2431,6 +2468,7 @@ class DatagramsLoad(Part):
     """Distribution of sizes."""
 
     transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
+    transport: Transport | Roce | Ndp | Homa | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2473,6 +2511,7 @@ class CollectiveLoad(Part):
     """The connections that carry the messages; those that are kept open at time 0. Default: libraries open connections once."""
 
     transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
+    transport: Transport | Roce | Ndp | Homa | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2494,6 +2533,7 @@ class GraphLoad(Part):
     """The connections that carry them; those that are kept open at time 0, one for each pair of hosts. Default: libraries open connections once."""
 
     transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
+    transport: Transport | Roce | Ndp | Homa | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2596,6 +2636,7 @@ class Experiment(WholeExperiment):
     """Changes of links at their times, by name."""
 
     transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
+    transport: Transport | Roce | Ndp | Homa | Udp | None = None
     """TCP, or queue pairs of RoCEv2, and the congestion control."""
 
     traffic: dict[str, BulkLoad | MessagesLoad | PoissonLoad | IncastLoad | TableLoad | DatagramsLoad | CollectiveLoad | GraphLoad | CustomPart] | None = None

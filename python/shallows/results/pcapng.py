@@ -1,4 +1,4 @@
-"""Recorded packets as a capture file that Wireshark reads: Ethernet, IPv4; TCP, RoCEv2, NDP, ExpressPass; ns.
+"""Recorded packets as a capture for Wireshark: Ethernet, IPv4; TCP, RoCEv2, NDP, ExpressPass, Homa; ns.
 
 Sources: the PCAP Next Generation format (draft-ietf-opsawg-pcapng), RFC 791, RFC 9293 s.3.1, RFC 7323 (window
 scale, timestamps), RFC 2018 (SACK), RFC 3168 (ECN), RFC 9768 (AccECN). Written by hand since the libraries
@@ -137,6 +137,8 @@ def _frame(
         return _roce_frame(row, addresses)
     if row.get("pull") is not None:
         return _ndp_frame(row, addresses)
+    if transport["profile"] == "homa":
+        return _homa_frame(row, addresses)
     if transport["profile"] == "udp":
         return _udp_frame(row, addresses)
     client, server = addresses[row["src"]], addresses[row["dst"]]
@@ -171,6 +173,17 @@ def _ndp_frame(row: Mapping[str, Any], addresses: Mapping[str, int]) -> tuple[by
     ends = (target, source) if row["reverse"] else (source, target)
     kinds = {"nak": 3, "pull": 4, "trimmed": 5 if row["reverse"] else 1}
     kind = next((number for name, number in kinds.items() if row[name]), 2 if row["reverse"] else 0)
+    inner = struct.pack(">BIQ", kind, row["flow"], row["seq"])
+    header = row["size"] - row["payload"]
+    return _packet_to(ends, 253, row["ecn"], inner.ljust(header - 34, b"\0"), row["payload"]), row["payload"]
+
+
+def _homa_frame(row: Mapping[str, Any], addresses: Mapping[str, int]) -> tuple[bytes, int]:
+    """Homa as NDP: kinds are data, a report of a whole message, a grant or request, and "busy"."""
+    source, target = addresses[row["src"]], addresses[row["dst"]]
+    ends = (target, source) if row["reverse"] else (source, target)
+    back = 2 if row["pure_ack"] else 3
+    kind = back if row["reverse"] else 0 if row["payload"] else 4
     inner = struct.pack(">BIQ", kind, row["flow"], row["seq"])
     header = row["size"] - row["payload"]
     return _packet_to(ends, 253, row["ecn"], inner.ljust(header - 34, b"\0"), row["payload"]), row["payload"]

@@ -13,9 +13,9 @@ pub use super::roster::{CONNECTION_BYTES, Class, MAX_FLOWS, Opener, Roster};
 use super::work::Order;
 use crate::cc::{Algorithm, FlowInfo, PathInfo};
 use crate::events::Source;
-use crate::net::{Change, Connection, Directory, Net};
+use crate::net::{Change, Connection, Directory, Net, STAMPED};
 use crate::routing::graph::NodeId;
-use crate::transport::{AnyReceiver, AnySender, State};
+use crate::transport::{AnyReceiver, AnySender, State, TransportKind};
 use shallows_units::{Rate, Time};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -213,7 +213,11 @@ impl Connections<'_> {
         let connection = Connection {
             serial,
             class: load.class,
-            demotion: if config.settings.demote_at.is_empty() { 0 } else { load.config + 1 },
+            demotion: match config.kind {
+                TransportKind::Homa => STAMPED,
+                _ if config.settings.demote_at.is_empty() => 0,
+                _ => load.config + 1,
+            },
             priorities: config.priorities(),
             back: labels[1],
             enters,

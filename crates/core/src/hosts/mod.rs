@@ -5,6 +5,7 @@ pub mod connections;
 pub mod ends;
 pub mod facts;
 mod foresight;
+mod grants;
 mod places;
 mod pulls;
 pub mod records;

@@ -51,6 +51,10 @@ impl Hosts {
         } else if matches!(end.receiver, AnyReceiver::Ndp(_)) {
             let node = end.about.ends.1.0;
             self.forget_pulls(place, node);
+        } else if let AnyReceiver::Homa(receiver) = &mut end.receiver {
+            receiver.rto_at = Time::MAX;
+            let node = end.about.ends.1.0;
+            self.forget_grants(place, node);
         }
         self.free_receivers.push(place);
     }

@@ -2,6 +2,7 @@
 
 use super::ends::{Block, ReceivingEnd, SendingEnd};
 use super::facts::{Acked, ClassRecord, FlowId, MessageDone, MessageRow, TimeoutCounts};
+use super::grants::Grants;
 use super::pulls::Pacers;
 use super::timeouts::{classify, classify_read};
 use crate::cc::MessageInfo;
@@ -86,6 +87,8 @@ pub struct Hosts {
     pub ideals: Ideals,
     /// Pulls of receivers.
     pub(super) pacers: Pacers,
+    /// Receivers of Homa that may be granted to.
+    pub(super) grants: Grants,
 }
 
 impl Hosts {
@@ -111,6 +114,7 @@ impl Hosts {
             measured_from: Time::ZERO,
             ideals: Ideals::default(),
             pacers: Pacers::default(),
+            grants: Grants::default(),
         }
     }
 
@@ -201,7 +205,7 @@ impl Hosts {
             class.delays.add((net.now - packet.stamp).as_ps());
         }
         let config = &self.configs[end.about.config as usize];
-        let mut pulls = false;
+        let (mut pulls, mut grants) = (false, false);
         let delivered = match &mut end.receiver {
             AnyReceiver::Tcp(receiver) => {
                 receiver.on_packet(packet, config, net);
@@ -227,6 +231,12 @@ impl Hosts {
                 arm(receiver.credit_at, &mut receiver.timer_at, end.timer, net);
                 receiver.next
             }
+            AnyReceiver::Homa(receiver) => {
+                receiver.on_packet(packet, config, net);
+                arm(receiver.rto_at, &mut receiver.timer_at, end.timer, net);
+                grants = true;
+                receiver.next
+            }
             AnyReceiver::Datagram(receiver) => {
                 receiver.on_packet(packet, config.header, net.now);
                 0 // no message waits for it
@@ -238,6 +248,9 @@ impl Hosts {
         let closed = end.closed;
         if pulls {
             self.owes_pull(connection.receiver.1, net);
+        }
+        if grants {
+            self.grant(connection.receiver.1, net);
         }
         if arrived {
             self.complete_messages(packet.flow, net);
@@ -304,6 +317,10 @@ impl Hosts {
                 receiver.timer_at = Time::MAX;
                 receiver.on_timer(config, net);
                 arm(receiver.credit_at, &mut receiver.timer_at, end.timer, net);
+            }
+            AnyReceiver::Homa(receiver) => {
+                receiver.on_timer(config, net);
+                arm(receiver.rto_at, &mut receiver.timer_at, end.timer, net);
             }
             AnyReceiver::Roce(_) | AnyReceiver::Ndp(_) | AnyReceiver::Datagram(_) => {}
         }
@@ -396,7 +413,7 @@ impl Hosts {
 
 /// Schedules a timer that stands at `armed` for `wanted`, unless an event comes soon enough anyway.
 #[inline]
-fn arm(wanted: Time, armed: &mut Time, timer: Source, net: &mut Network) {
+pub(super) fn arm(wanted: Time, armed: &mut Time, timer: Source, net: &mut Network) {
     if wanted < *armed {
         *armed = wanted;
         net.events.schedule(timer, wanted);

@@ -45,7 +45,7 @@ use port::chain::Store;
 pub use port::counts::{Totals, Waits};
 use port::{Port, Scheduled, Service, WireEnd, WireFaults};
 use shallows_units::{Index, Span, Time};
-pub use shared::{Change, Connection, Directory, Happened};
+pub use shared::{Change, Connection, Directory, Happened, STAMPED};
 use std::collections::BTreeMap;
 use switch::shared_buffer::Buffers;
 pub use switch::shared_buffer::Memory;

@@ -4,7 +4,11 @@ use crate::packet::{Flags, Packet};
 use crate::routing::fastest::Fastest;
 use crate::routing::graph::NodeId;
 use crate::routing::table::{Entry, Routing};
+use crate::transport::homa::stamped;
 use shallows_units::{Index, Rate, Span, Time};
+
+/// In place of a load's number: a packet says its own priority.
+pub const STAMPED: u16 = u16::MAX;
 
 /// A connection, as switches and both of its ends may know it.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +17,8 @@ pub struct Connection {
     pub serial: u32,
     /// Its class.
     pub class: u16,
-    /// Its load's number and one, where [`Directory::demotions`] has thresholds for it; else 0.
+    /// Its load's number and one, where [`Directory::demotions`] has thresholds for it; [`STAMPED`] where each packet of its data says its
+    /// own; else 0.
     pub demotion: u16,
     /// Priorities of its data, of its acknowledgements, and of its notifications.
     pub priorities: [u8; 3],
@@ -120,6 +125,9 @@ impl Directory {
         let first = connection.priority(packet.flags);
         if connection.demotion == 0 || packet.flags.any(Flags::REVERSE) {
             return first;
+        }
+        if connection.demotion == STAMPED {
+            return stamped(packet.flags);
         }
         self.demoted(connection, first, packet.seq)
     }

@@ -2,6 +2,7 @@
 
 use super::datagram::Emission;
 use super::expresspass;
+use super::homa::{self, HomaSettings};
 use super::ndp::{self, NdpSettings};
 use super::profiles::{Other, Transport};
 use super::roce::{RoceSettings, Rules};
@@ -26,6 +27,8 @@ pub enum TransportKind {
     Ndp,
     /// ExpressPass.
     ExpressPass,
+    /// Homa.
+    Homa,
     /// Datagrams, without connections.
     Datagram,
 }
@@ -45,6 +48,8 @@ pub struct Config {
     pub ndp: ndp::Rules,
     /// For ExpressPass.
     pub expresspass: expresspass::Rules,
+    /// For Homa.
+    pub homa: homa::Rules,
     /// For datagrams: the law of a load.
     pub emission: Option<Arc<dyn Emission>>,
     /// For the congestion control.
@@ -165,11 +170,13 @@ impl Config {
                 Other::Roce(_) => TransportKind::Roce,
                 Other::Ndp(_) => TransportKind::Ndp,
                 Other::ExpressPass(_) => TransportKind::ExpressPass,
+                Other::Homa(_) => TransportKind::Homa,
                 Other::Datagrams(_) => TransportKind::Datagram,
             },
             emission: None,
             expresspass: transport.expresspass(),
             ndp: ndp::Rules::new(transport.ndp().unwrap_or(&NdpSettings::defaults())),
+            homa: homa::Rules::new(transport.homa().unwrap_or(&HomaSettings::defaults())),
             roce: Rules::new(transport.roce().unwrap_or(&RoceSettings::defaults()), &transport.cc),
             cc: transport.cc.clone(),
             settings: s.clone(),

@@ -1,4 +1,4 @@
-//! The part that the sending ends of TCP, queue pairs and NDP have in common.
+//! The part that the sending ends of TCP, queue pairs, NDP and Homa have in common.
 
 use super::config::Config;
 use super::window::Window;
@@ -116,7 +116,7 @@ impl Half {
     }
 }
 
-/// A sending end's turn at its host's port, where queue pairs and NDP have one packet at a time.
+/// A sending end's turn at its host's port, where queue pairs, NDP and Homa have one packet at a time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Turn {
     /// The last packet has left the port then.

@@ -4,6 +4,7 @@ use super::config::{Config, TransportKind};
 use super::datagram::{DatagramReceiver, DatagramSender, Late};
 use super::expresspass::{CreditReceiver, CreditSender};
 use super::half::{Half, SenderCounts, State};
+use super::homa::{HomaReceiver, HomaSender};
 use super::ndp::{NdpReceiver, NdpSender};
 use super::receiver::{Receiver, ReceiverCounts};
 use super::roce::{Reader, Requester, Responder, Source};
@@ -26,6 +27,8 @@ pub enum AnySender {
     Ndp(NdpSender),
     /// ExpressPass's.
     Credit(CreditSender),
+    /// Homa's.
+    Homa(HomaSender),
     /// A socket's of datagrams.
     Datagram(DatagramSender),
 }
@@ -39,6 +42,7 @@ macro_rules! any {
             Self::Read($end) => $call,
             Self::Ndp($end) => $call,
             Self::Credit($end) => $call,
+            Self::Homa($end) => $call,
             Self::Datagram($end) => $call,
         }
     };
@@ -53,6 +57,7 @@ macro_rules! with_sender {
             $crate::transport::AnySender::Read($end) => $call,
             $crate::transport::AnySender::Ndp($end) => $call,
             $crate::transport::AnySender::Credit($end) => $call,
+            $crate::transport::AnySender::Homa($end) => $call,
             $crate::transport::AnySender::Datagram($end) => $call,
         }
     };
@@ -72,6 +77,7 @@ impl AnySender {
             TransportKind::ExpressPass => {
                 AnySender::Credit(CreditSender::new(flow, label, info, config, now))
             }
+            TransportKind::Homa => AnySender::Homa(HomaSender::new(flow, label, info, config, now)),
             TransportKind::Datagram => {
                 AnySender::Datagram(DatagramSender::new(flow, label, info, config, now))
             }
@@ -128,6 +134,7 @@ impl AnySender {
             AnySender::Read(source) => source.turn.at = at,
             AnySender::Ndp(sender) => sender.turn.at = at,
             AnySender::Credit(_) => {} // a credit is all that it waits for
+            AnySender::Homa(sender) => sender.turn.at = at,
             AnySender::Datagram(sender) => sender.at = at,
         }
     }
@@ -206,6 +213,7 @@ impl AnySender {
             AnySender::Roce(requester) => requester.sacked(),
             AnySender::Read(_) | AnySender::Datagram(_) | AnySender::Credit(_) => 0,
             AnySender::Ndp(sender) => sender.sacked(),
+            AnySender::Homa(sender) => sender.sacked(),
         }
     }
 
@@ -217,6 +225,7 @@ impl AnySender {
             AnySender::Read(_) | AnySender::Datagram(_) => 0, // nobody tells it what came
             AnySender::Ndp(sender) => sender.flight(),
             AnySender::Credit(sender) => sender.flight(),
+            AnySender::Homa(sender) => sender.flight(),
         }
     }
 
@@ -254,6 +263,8 @@ pub enum AnyReceiver {
     Ndp(NdpReceiver),
     /// ExpressPass's.
     Credit(CreditReceiver),
+    /// Homa's.
+    Homa(HomaReceiver),
     /// A socket's of datagrams.
     Datagram(DatagramReceiver),
 }
@@ -267,6 +278,7 @@ impl AnyReceiver {
             TransportKind::Roce => AnyReceiver::Roce(Responder::new(flow, label)),
             TransportKind::Ndp => AnyReceiver::Ndp(NdpReceiver::new(flow, label, config, rate)),
             TransportKind::ExpressPass => AnyReceiver::Credit(CreditReceiver::new(flow, label, config, rate)),
+            TransportKind::Homa => AnyReceiver::Homa(HomaReceiver::new(flow, label)),
             TransportKind::Datagram => AnyReceiver::Datagram(DatagramReceiver::default()),
         }
     }
@@ -297,6 +309,7 @@ impl AnyReceiver {
             AnyReceiver::Read(reader) => reader.next,
             AnyReceiver::Ndp(receiver) => receiver.next,
             AnyReceiver::Credit(receiver) => receiver.next,
+            AnyReceiver::Homa(receiver) => receiver.next,
             AnyReceiver::Datagram(receiver) => receiver.bytes,
         }
     }
@@ -309,6 +322,7 @@ impl AnyReceiver {
             AnyReceiver::Read(reader) => reader.next,
             AnyReceiver::Ndp(receiver) => receiver.arrived(),
             AnyReceiver::Credit(receiver) => receiver.arrived(),
+            AnyReceiver::Homa(receiver) => receiver.arrived(),
             AnyReceiver::Datagram(receiver) => receiver.bytes,
         }
     }

@@ -1,5 +1,5 @@
 //! TCP: sender, receiver, recovery, timers; queue pairs of RoCEv2, in `roce`; NDP, in `ndp`; ExpressPass, in
-//! `expresspass`; datagrams, in `datagram`. Congestion
+//! `expresspass`; Homa, in `homa`; datagrams, in `datagram`. Congestion
 //! controls are apart, in `cc`.
 
 pub mod acks;
@@ -13,6 +13,7 @@ pub mod explicit;
 pub mod expresspass;
 pub mod half;
 pub mod halves;
+pub mod homa;
 mod info;
 pub mod ndp;
 pub mod prediction;

@@ -1,9 +1,10 @@
-//! The profiles, which set all of TCP's settings at once, and the `[transport]` table: TCP's, that of queue pairs, NDP's, ExpressPass's, or
-//! that of datagrams.
+//! The profiles, which set all of TCP's settings at once, and the `[transport]` table: TCP's, that of queue pairs, NDP's, ExpressPass's,
+//! Homa's, or that of datagrams.
 
 use super::datagram::{self, DatagramSettings};
 use super::expresspass::settings::Unmetered;
 use super::expresspass::{self, ExpressPassSettings};
+use super::homa::{self, HomaSettings};
 use super::ndp::{self, NdpSettings};
 use super::roce::{self, RoceSettings};
 use super::settings::TransportSettings;
@@ -102,12 +103,15 @@ pub enum Other {
     Ndp(NdpSettings),
     /// ExpressPass.
     ExpressPass(ExpressPassSettings),
+    /// Homa.
+    Homa(HomaSettings),
     /// Datagrams.
     Datagrams(DatagramSettings),
 }
 
 /// The profiles of other transports than TCP.
-const OTHERS: [&str; 4] = [roce::PROFILE, ndp::PROFILE, expresspass::PROFILE, datagram::PROFILE];
+const OTHERS: [&str; 5] =
+    [roce::PROFILE, ndp::PROFILE, expresspass::PROFILE, homa::PROFILE, datagram::PROFILE];
 
 /// Faults of the settings of another transport than TCP beside its control.
 type CheckOther<S> = fn(&S, &str, Option<&Algorithm>, &mut Faults);
@@ -117,6 +121,7 @@ fn settings_of(profile: Option<&Value>) -> (&'static str, Vec<Param>) {
         Some(name) if name == roce::PROFILE => (roce::PROFILE, RoceSettings::list()),
         Some(name) if name == ndp::PROFILE => (ndp::PROFILE, NdpSettings::list()),
         Some(name) if name == expresspass::PROFILE => (expresspass::PROFILE, ExpressPassSettings::list()),
+        Some(name) if name == homa::PROFILE => (homa::PROFILE, HomaSettings::list()),
         Some(name) if name == datagram::PROFILE => (datagram::PROFILE, DatagramSettings::list()),
         _ => ("", TransportSettings::list()),
     }
@@ -199,6 +204,10 @@ impl Transport {
                     let check = ExpressPassSettings::check;
                     let own = Self::read_other(table, written, control, "ExpressPass", check);
                     (own.common(), Other::ExpressPass(own))
+                }
+                homa::PROFILE => {
+                    let own = Self::read_other(table, written, control, "Homa", HomaSettings::check);
+                    (own.common(), Other::Homa(own))
                 }
                 _ => {
                     let own = Self::read_other(table, written, control, "datagrams", DatagramSettings::check);
@@ -305,6 +314,14 @@ impl Transport {
         matches!(&self.other, Other::ExpressPass(own) if own.unmetered == Unmetered::Refused)
     }
 
+    /// Settings of Homa, if it is that.
+    pub fn homa(&self) -> Option<&HomaSettings> {
+        match &self.other {
+            Other::Homa(homa) => Some(homa),
+            _ => None,
+        }
+    }
+
     /// Priority and bytes of the largest packets of each kind.
     pub fn largest_frames(&self) -> Vec<(u64, u64)> {
         let s = &self.settings;
@@ -313,6 +330,9 @@ impl Transport {
             return roce.largest_frames(explicit).into();
         }
         let more = if explicit { MOST_BYTES } else { 0 };
+        if self.homa().is_some() {
+            return (0..=s.priority).map(|level| (level, s.packet_bytes())).collect();
+        }
         let acks = s.ack_priority.unwrap_or(s.priority);
         let data = (0..=s.demote_at.len() as u64)
             .map(|falls| (s.priority.saturating_sub(falls), s.packet_bytes() + more));
@@ -324,6 +344,7 @@ impl Transport {
         match self.other {
             Other::Ndp(_) => return NdpSettings::nic(),
             Other::ExpressPass(_) => return ExpressPassSettings::nic(),
+            Other::Homa(_) => return HomaSettings::nic(),
             Other::Datagrams(_) => return "fq".into(), // Linux's sch_fq serves UDP's flows too
             Other::None | Other::Roce(_) => {}
         }
@@ -341,6 +362,7 @@ impl Transport {
             Other::Roce(roce) => roce.show(&mut map),
             Other::Ndp(ndp) => ndp.show(&mut map),
             Other::ExpressPass(own) => own.show(&mut map),
+            Other::Homa(homa) => homa.show(&mut map),
             Other::Datagrams(datagrams) => datagrams.show(&mut map),
         }
         map
@@ -371,6 +393,7 @@ impl Transport {
                 RoceSettings::component(),
                 NdpSettings::component(),
                 ExpressPassSettings::component(),
+                HomaSettings::component(),
                 DatagramSettings::component(),
             ])
             .collect()

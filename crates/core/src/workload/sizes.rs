@@ -141,6 +141,26 @@ impl Sizes {
         }
     }
 
+    /// The distribution function: bytes, and the share of flows not larger, even between points. A Pareto distribution has some of its
+    /// own points.
+    pub fn points(&self) -> Vec<(f64, f64)> {
+        let ends = |min: Bytes, max: Bytes| vec![(min.as_u64() as f64, 0.0), (max.as_u64() as f64, 1.0)];
+        match self {
+            Sizes::Fixed(s) => vec![(s.bytes.as_u64() as f64, 1.0)],
+            Sizes::Uniform(s) => ends(s.min, s.max),
+            Sizes::Pareto(s) => {
+                let (low, high, a) = (s.min.as_u64() as f64, s.max.as_u64() as f64, s.shape);
+                let kept = 1.0 - libm::pow(low / high, a);
+                let size = |share: f64| low / libm::pow(1.0 - share * kept, 1.0 / a);
+                (0..=PARETO_POINTS)
+                    .map(|i| f64::from(i) / f64::from(PARETO_POINTS))
+                    .map(|share| (size(share).clamp(low, high), share))
+                    .collect()
+            }
+            Sizes::Empirical(s) => s.points.iter().map(|point| (point.0, point.1 / 100.0)).collect(),
+        }
+    }
+
     /// Mean size in bytes, in closed form.
     pub fn mean(&self) -> f64 {
         match self {
@@ -167,6 +187,9 @@ impl Sizes {
         }
     }
 }
+
+/// Steps of a Pareto distribution function given by points.
+const PARETO_POINTS: u32 = 1000;
 
 /// Bytes at which the distribution function reaches `percent`.
 fn inverse(points: &[CdfPoint], percent: f64) -> f64 {

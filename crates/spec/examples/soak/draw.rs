@@ -134,7 +134,7 @@ impl Sections {
         if chance.chance(0.25) {
             self.events(chance, duration, &hosts, &mut document);
         }
-        if ["roce", "ndp", "expresspass"].iter().any(|profile| document["transport"]["profile"] == *profile) {
+        if ["roce", "ndp", "expresspass", "homa"].iter().any(|profile| document["transport"]["profile"] == *profile) {
             // A control of its own may need TCP.
             let loads = document["traffic"].as_object_mut().into_iter().flatten();
             let others = loads.filter(|(_, load)| load["kind"] != "datagrams");
@@ -169,8 +169,30 @@ impl Sections {
         document["ecmp"] = "symmetric".into();
     }
 
+    /// A priority for each level of Homa, beside which nothing trims.
+    fn levels(document: &mut Value) {
+        let of = |key: &str| document["transport"][key].as_u64().expect("it is written");
+        let levels = of("scheduled_levels") + of("unscheduled_levels");
+        if levels > 1 {
+            let lanes = (0..levels).map(|number| (number.to_string(), json!({})));
+            document["priority"] = Value::Object(lanes.collect());
+            for key in ["queue", "nic"] {
+                if document[key]["kind"] == "trimming" {
+                    document[key] = "drop-tail".into();
+                }
+            }
+            document.as_object_mut().expect("a table").retain(|key, value| key != "nic" || !value.is_null());
+        }
+        for (_, port) in document["port"].as_object_mut().into_iter().flatten() {
+            port.as_object_mut().expect("a table").retain(|key, _| !key.starts_with("pfc_"));
+        }
+    }
+
     /// Three priorities, one of them lossless most of the time; or no setting that needs them.
     fn priorities(&self, chance: &mut Stream, document: &mut Value) {
+        if document["transport"]["profile"] == "homa" {
+            return Self::levels(document);
+        }
         let sorted =
             ["ndp", "expresspass"].iter().any(|profile| document["transport"]["profile"] == *profile);
         if sorted || !chance.chance(0.25) {
@@ -263,6 +285,18 @@ impl Sections {
         } else if profile == "ndp" {
             chosen.insert("mtu".into(), one(chance, &sizes[..4]).into());
             chosen.insert("cc".into(), "line-rate".into());
+        } else if profile == "homa" {
+            let (above, cutoffs) = one(chance, &[(0, "[]"), (1, "[]"), (3, r#"["2KB", "20KB"]"#)]);
+            chosen.extend([
+                ("mtu".into(), one(chance, &sizes[..4]).into()),
+                ("cc".into(), "line-rate".into()),
+                ("rtt_bytes".into(), one(chance, &["1B", "10KB", "100KB"]).into()),
+                ("timeout".into(), one(chance, &["20us", "200us", "2ms"]).into()),
+                ("unscheduled_levels".into(), above.into()),
+                ("scheduled_levels".into(), one(chance, &[1, 2, 5]).into()),
+                ("cutoffs".into(), cutoffs.parse().expect("JSON")),
+            ]);
+            chosen.remove("sizes");
         } else {
             chosen.insert("mss".into(), one(chance, &sizes).into());
             chosen.insert("cc".into(), self.component(chance, "transport.cc", &[], false, 0.3));

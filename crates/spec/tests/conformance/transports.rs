@@ -201,3 +201,20 @@ fn every_discipline_carries_expresspass_and_no_control_runs_over_it() {
         assert!(found.iter().any(|fault| fault.contains("must be \"line-rate\"")), "{found:?}");
     }
 }
+
+/// Homa gets its messages through each discipline, with one level for all. It has no control but its grants, and refuses each other by
+/// name.
+#[test]
+fn every_discipline_carries_homa_and_no_control_runs_over_it() {
+    let homa = |cc: Value| json!({"profile": "homa", "cc": cc, "unscheduled_levels": 0, "scheduled_levels": 1, "timeout": "1ms"});
+    let mut again = 0;
+    for component in Queue::list() {
+        let document = document(&discipline(&component, "8pkt"), "none", &homa("line-rate".into()));
+        again += carries(&document, component.name);
+    }
+    assert!(again > 0, "nothing was lost");
+    for (cc, _) in simulated().map(|each| control(&each)).filter(|(cc, _)| cc["kind"] != "line-rate") {
+        let found = faults(&document(&json!({"kind": "drop-tail"}), "none", &homa(cc.into())));
+        assert!(found.iter().any(|fault| fault.contains("must be \"line-rate\"")), "{found:?}");
+    }
+}

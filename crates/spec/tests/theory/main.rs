@@ -18,6 +18,7 @@ mod expresspass;
 mod fabric;
 mod fast_retransmit;
 mod go_back_zero;
+mod homa;
 mod hosts;
 mod latency;
 mod links;

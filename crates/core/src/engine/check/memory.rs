@@ -223,10 +223,10 @@ fn most_packets(experiment: &Experiment, checked: &Checked<'_>) -> u64 {
 }
 
 /// Packets of a window that began with the initial one and doubled in every round trip of the run (slow start). Who
-/// sends at a rate has no such bound; over NDP the first window stays under way.
+/// sends at a rate has no such bound; over NDP and Homa the first window stays under way.
 fn window_after(load: &LoadSpec, duration: Span, checked: &Checked<'_>) -> u64 {
     let settings = &load.transport.settings;
-    if load.transport.ndp().is_some() {
+    if load.transport.ndp().is_some() || load.transport.homa().is_some() {
         return settings.bytes(settings.initial_window).div_ceil(settings.mss.as_u64().max(1));
     }
     if load.transport.cc.paces_wire() || load.transport.cc.opens_freely() {

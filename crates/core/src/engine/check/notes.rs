@@ -197,7 +197,10 @@ impl Simulation {
                 TransportKind::Roce => format!("transport.timeout ({})", config.roce.timeouts[0]),
                 TransportKind::Tcp if config.settings.rto_rtts.is_some() => "transport.rto_rtts".into(),
                 TransportKind::Tcp => format!("transport.min_rto ({})", config.settings.min_rto),
-                TransportKind::Ndp | TransportKind::ExpressPass | TransportKind::Datagram => {
+                TransportKind::Ndp
+                | TransportKind::ExpressPass
+                | TransportKind::Homa
+                | TransportKind::Datagram => {
                     "transport.timeout".into()
                 }
             };

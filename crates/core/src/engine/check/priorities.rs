@@ -38,7 +38,10 @@ pub fn check(experiment: &Experiment, faults: &mut Faults) {
         let cnps = cnps.filter(|cnps| ![Some(settings.priority), acks].contains(&Some(*cnps)));
         let falls = (1..=settings.demote_at.len() as u64).map(|falls| settings.priority.checked_sub(falls));
         let own = [("priority", Some(settings.priority)), ("ack_priority", acks), ("cnp_priority", cnps)];
-        for (key, number) in own.into_iter().chain(falls.map(|number| ("demote_at", number))) {
+        let levels = load.transport.homa().map_or(0, |homa| homa.levels());
+        let own = own.into_iter().filter(|_| levels == 0);
+        let levels = (0..levels).map(|number| ("scheduled_levels", Some(number)));
+        for (key, number) in own.chain(levels).chain(falls.map(|number| ("demote_at", number))) {
             let Some(number) = number.filter(|n| !known.contains(n)) else { continue };
             if known.is_empty() && number == 0 {
                 continue;
