@@ -153,7 +153,7 @@ fn packets_have_the_priority_of_their_message() {
     }
 }
 
-/// Of two messages that are granted the longer one has the lowest level and the shorter one the next.
+/// The longer of two messages that are granted has the lowest level, and the shorter one the next.
 #[test]
 fn scheduled_levels_follow_ranks() {
     let done = run(star(

@@ -5,7 +5,7 @@
 //! leave at once (s.3.2). For the rest the receiver sends grants, so that `rtt_bytes` of each active message are on the way
 //! (s.3.3). It grants to the messages with least left, one of each sender, to `overcommitment` of them at a time (s.3.5;
 //! `hosts/grants.rs`). Unscheduled packets have a priority by the size of their message, and scheduled ones that of
-//! the last grant: least left is highest, and the lowest levels are used first (s.3.4). What is missing is asked for
+//! the last grant: least left is highest, and the lowest levels are used first (s.3.4). A receiver asks for missing bytes
 //! by RESEND after `timeout` (s.3.7).
 //!
 //! Ours: a message has no answer, so that its receiver says when it is whole, and a sender to which nothing comes sends its first
