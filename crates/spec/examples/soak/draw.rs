@@ -134,7 +134,10 @@ impl Sections {
         if chance.chance(0.25) {
             self.events(chance, duration, &hosts, &mut document);
         }
-        if ["roce", "ndp", "expresspass", "homa"].iter().any(|profile| document["transport"]["profile"] == *profile) {
+        if ["roce", "ndp", "expresspass", "homa"]
+            .iter()
+            .any(|profile| document["transport"]["profile"] == *profile)
+        {
             // A control of its own may need TCP.
             let loads = document["traffic"].as_object_mut().into_iter().flatten();
             let others = loads.filter(|(_, load)| load["kind"] != "datagrams");

@@ -200,9 +200,7 @@ impl Simulation {
                 TransportKind::Ndp
                 | TransportKind::ExpressPass
                 | TransportKind::Homa
-                | TransportKind::Datagram => {
-                    "transport.timeout".into()
-                }
+                | TransportKind::Datagram => "transport.timeout".into(),
             };
             let longer = if config.roce.selective && !config.roce.above_path {
                 ", or rto_high = \"none\", which follows from path and buffer"
