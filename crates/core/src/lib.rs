@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`params`] | how components declare their settings, and how files are checked |
 //! | [`events`] | the events to come, random streams, and hints to the processor |
+//! | [`sizes`] | distributions of the sizes of messages |
 //! | [`packet`] | packets, their header bits and extensions, and their fate at a port |
 //! | [`port_control`] | switches' halves of protocols with explicit feedback, one file each |
 //! | [`queue`] | queue disciplines, one file each |
@@ -95,6 +96,7 @@ pub mod port_control;
 pub mod probe;
 pub mod queue;
 pub mod routing;
+pub mod sizes;
 pub mod topology;
 pub mod transport;
 pub mod workload;

@@ -10,12 +10,12 @@ use shallows_core::experiment::{
 use shallows_core::params::{Component, Fault, Kind, Param, Params};
 use shallows_core::probe::ProbeSettings;
 use shallows_core::queue::Queue;
+use shallows_core::sizes::Sizes;
 use shallows_core::topology::Topology;
 use shallows_core::transport::Transport;
 use shallows_core::workload::Traffic;
 use shallows_core::workload::deadlines::Deadlines;
 use shallows_core::workload::graph::MessageRow;
-use shallows_core::workload::sizes::Sizes;
 use shallows_core::workload::table::FlowRow;
 use shallows_units::{Bytes, Rate, Size, Span};
 

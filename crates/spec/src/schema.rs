@@ -11,11 +11,11 @@ use shallows_core::params::{Code, Component, Facts, Faults, Kind, Param, ParamTy
 use shallows_core::port_control::Protocol;
 use shallows_core::probe::ProbeSettings;
 use shallows_core::queue::Queue;
+use shallows_core::sizes::Sizes;
 use shallows_core::topology::Topology;
 use shallows_core::transport::Transport;
 use shallows_core::workload::Traffic;
 use shallows_core::workload::deadlines::Deadlines;
-use shallows_core::workload::sizes::Sizes;
 use std::collections::BTreeMap;
 
 /// The schema as JSON; `python/shallows/_core.pyi` describes its form.

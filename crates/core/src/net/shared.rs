@@ -1,10 +1,10 @@
 //! Data that all cells of a network read, and the network as one of them sees it.
 
+use crate::packet::level::stamped;
 use crate::packet::{Flags, Packet};
 use crate::routing::fastest::Fastest;
 use crate::routing::graph::NodeId;
 use crate::routing::table::{Entry, Routing};
-use crate::transport::homa::stamped;
 use shallows_units::{Index, Rate, Span, Time};
 
 /// In place of a load's number: a packet says its own priority.

@@ -2,6 +2,7 @@
 
 mod extension;
 mod fate;
+pub mod level;
 
 pub use extension::{Carried, Extension, Extensions, NONE};
 pub use fate::{Backlog, DropWhy, LostAt, Verdict};

@@ -255,7 +255,7 @@ mod tests {
                 "queue.rows.2.rate: is required: a rate such as \"10Gbps\"",
                 "queue.rows.2.gg: unknown key; known: g, mark_at, rate, got \"gg\" (did you mean \"g\"?)",
                 "queue.rows.3: must be a table, got 7",
-                "queue.limit: must be >= 1pkt, got \"0pkt\"",
+                "queue.limit: must be >= 1pkt, or \"none\", got \"0pkt\"",
                 "queue.shares: must be <= 1, got [0.5,1.5]",
             ]
         );

@@ -5,10 +5,10 @@
 //! The law works at the sender (`transport/datagram`), so that the load itself only opens sockets.
 
 use super::ends::{Ends, Pair, pairs};
-use super::sizes::Sizes;
 use super::{BuildCx, Expected, Sends, WorkCx, Workload};
 use crate::events::random::Stream;
 use crate::params::{Code, ParamType, Row, Rule};
+use crate::sizes::Sizes;
 use crate::transport::datagram::{Due, Emission, Emitter, PROFILE};
 use shallows_units::{Bytes, Rate, Span, Time};
 use std::sync::Arc;

@@ -7,7 +7,6 @@ pub mod ends;
 pub mod locality;
 pub mod paths;
 pub mod schedules;
-pub mod sizes;
 mod written;
 
 use crate::cc::Algorithm;

@@ -3,11 +3,11 @@
 use super::deadlines::{DeadlineSource, Deadlines};
 use super::ends::{Ends, Pair, Pattern, hosts, pairs};
 use super::locality::{Locality, Shares};
-use super::sizes::Sizes;
 use super::{BuildCx, Expected, Sends, WorkCx, Workload};
 use crate::events::random::Stream;
 use crate::params::Code;
 use crate::routing::graph::NodeId;
+use crate::sizes::Sizes;
 use shallows_units::{Span, Time};
 
 crate::params! {

@@ -2,7 +2,7 @@
 
 use super::frame::{Frame, PRIORITIES, ones};
 use super::ingress::Ingress;
-use super::watchdog::{Watchdog, Watched};
+use super::watchdog::{Watchdog, WatchdogAction, Watched};
 use crate::events::Source;
 use shallows_units::{Bytes, Rate, Span, Time};
 use std::collections::VecDeque;
@@ -195,6 +195,82 @@ impl Pausing {
         let paused = ones(self.paused | self.stormed).map(|p| until(p).min(one(p).watched_at)).min();
         let refresh = self.ingress.as_ref().map_or(Time::MAX, |ingress| ingress.refresh_at);
         received.min(refresh).min(paused.unwrap_or(Time::MAX))
+    }
+}
+
+impl Pausing {
+    /// Priorities that a storm lets drop what comes.
+    fn dropping(&self) -> u8 {
+        let drops = self.watchdog.is_some_and(|dog| dog.action == WatchdogAction::Drop);
+        if drops { self.stormed } else { 0 }
+    }
+
+    /// Priorities whose pauses the port does not obey.
+    pub(super) fn disobeyed(&self) -> u8 {
+        let forwards = self.watchdog.is_some_and(|dog| dog.action == WatchdogAction::Forward);
+        if forwards { self.stormed } else { 0 }
+    }
+
+    /// A packet of this priority is dropped now.
+    pub(in crate::net) fn drops(&self, priority: u8) -> bool {
+        self.dropping() >> priority & 1 != 0
+    }
+
+    /// A pause of `priority` begins, or is looked at anew.
+    pub(super) fn watch(&mut self, priority: u8, now: Time) {
+        if self.stormed >> priority & 1 == 0 {
+            let at = self.watchdog.map_or(Time::MAX, |dog| now + dog.detection);
+            self.priorities[usize::from(priority)].watched_at = at;
+        }
+    }
+
+    /// A frame about `priority` has come, or its peer has ended frames without end: a storm lasts for a restoration time yet.
+    pub(super) fn still_stormy(&mut self, priority: u8, now: Time) {
+        if self.stormed >> priority & 1 != 0 {
+            let quiet = self.watchdog.and_then(|dog| dog.restoration);
+            let at = quiet.filter(|_| self.held() >> priority & 1 == 0).map_or(Time::MAX, |span| now + span);
+            self.priorities[usize::from(priority)].watched_at = at;
+        }
+    }
+
+    /// Begins and ends the storms that are due. A priority whose packets the port must drop.
+    pub(super) fn watchdog_due(&mut self, now: Time) -> Option<u8> {
+        let dog = self.watchdog?;
+        loop {
+            let late = |priority: &u8| self.priorities[usize::from(*priority)].watched_at <= now;
+            let priority = ones(self.paused | self.stormed).find(late)?;
+            let stormed = self.stormed >> priority & 1 != 0;
+            let one = &mut self.priorities[usize::from(priority)];
+            if stormed {
+                one.watched.restored += 1;
+                one.watched_at = Time::MAX;
+                self.stormed &= !(1 << priority);
+                if self.paused >> priority & 1 != 0 {
+                    self.watch(priority, now);
+                }
+                continue;
+            }
+            one.watched.storms += 1;
+            if dog.action == WatchdogAction::Flush {
+                one.watched_at = now + dog.detection;
+                return Some(priority);
+            }
+            self.stormed |= 1 << priority;
+            self.still_stormy(priority, now);
+            if dog.action == WatchdogAction::Drop {
+                return Some(priority);
+            }
+        }
+    }
+
+    /// The watchdog has dropped so many packets of `priority`.
+    pub(in crate::net) fn note_dropped(&mut self, priority: u8, packets: u64) {
+        self.priorities[usize::from(priority)].watched.dropped += packets;
+    }
+
+    /// The record of the watchdog of a priority.
+    pub fn watched(&self, priority: u8) -> Watched {
+        self.priorities[usize::from(priority)].watched
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! Source: as `mod.rs`; Montazeri et al. 2018 s.3.2, s.3.3 and s.3.7.
 
-use super::{BUSY, GRANT, RESEND, stamp};
+use super::{BUSY, GRANT, RESEND};
 use crate::cc::{FlowInfo, MessageInfo};
 use crate::net::Net;
+use crate::packet::level::stamp;
 use crate::packet::{Extension, Flags, Packet};
 use crate::transport::half::{Half, Turn};
 use crate::transport::ranges::Ranges;

@@ -2,8 +2,8 @@
 
 use crate::cc::Algorithm;
 use crate::params::{Code, Component, Faults, Params};
+use crate::sizes::Sizes;
 use crate::transport::settings::{Opening, TransportSettings};
-use crate::workload::sizes::Sizes;
 use serde_json::Value;
 use shallows_units::{Bytes, Size, Span};
 
@@ -207,7 +207,7 @@ impl HomaSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::sizes::{CdfPoint, Empirical, Sizes};
+    use crate::sizes::{CdfPoint, Empirical, Sizes};
 
     fn even(largest: f64) -> Sizes {
         Sizes::Empirical(Empirical {
