@@ -2133,6 +2133,11 @@ class Expresspass(Part):
 
     unmetered: Literal["refused", "allowed"] = 'refused'
     """Whether ports of switches may pass credits on without a meter, and credits may take other links than data. Default: Cho 2017 s.3.1: every port meters, and paths are symmetric."""
+
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
+    """Congestion control."""
+
+
 class Homa(Part):
     """Homa. Messages begin with the bytes of a round trip, and receivers grant the rest, shortest first, on priorities that they choose. `cc` is line-rate, since grants are all the control there is. Levels are the priorities from 0 on: scheduled ones below, unscheduled ones above, and all but data in the highest."""
 
@@ -2225,8 +2230,7 @@ class BulkLoad(Part):
     primer: str = '0B'
     """Bytes sent at time 0, before the start proper, on the same connection. Default: none; the ns-2 inputs of xDCTCP send 10 000."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
-    transport: Transport | Roce | Ndp | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2274,8 +2278,7 @@ class MessagesLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
-    transport: Transport | Roce | Ndp | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2326,8 +2329,7 @@ class PoissonLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
-    transport: Transport | Roce | Ndp | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2375,8 +2377,7 @@ class IncastLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
-    transport: Transport | Roce | Ndp | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2397,8 +2398,7 @@ class TableLoad(Part):
     connection: Literal["persistent", "fresh"] = 'fresh'
     """The connections that carry the flows: one for each row, or one for each sender and receiver, whose rows it sends in order of their starts. The completion time of a row then counts from its start in both cases. Default: flows of a trace; RDMA applications keep their queue pairs, so "persistent" there."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
-    transport: Transport | Roce | Ndp | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2467,8 +2467,7 @@ class DatagramsLoad(Part):
     sizes: FixedSizes | UniformSizes | ParetoSizes | EmpiricalSizes | Literal["fixed", "uniform", "pareto", "empirical"] | None = None
     """Distribution of sizes."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
-    transport: Transport | Roce | Ndp | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2510,8 +2509,7 @@ class CollectiveLoad(Part):
     connection: Literal["persistent", "fresh"] = 'persistent'
     """The connections that carry the messages; those that are kept open at time 0. Default: libraries open connections once."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
-    transport: Transport | Roce | Ndp | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2532,8 +2530,7 @@ class GraphLoad(Part):
     connection: Literal["persistent", "fresh"] = 'persistent'
     """The connections that carry them; those that are kept open at time 0, one for each pair of hosts. Default: libraries open connections once."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
-    transport: Transport | Roce | Ndp | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2635,8 +2632,7 @@ class Experiment(WholeExperiment):
     event: dict[str, Event] | None = None
     """Changes of links at their times, by name."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Udp | None = None
-    transport: Transport | Roce | Ndp | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
     """TCP, or queue pairs of RoCEv2, and the congestion control."""
 
     traffic: dict[str, BulkLoad | MessagesLoad | PoissonLoad | IncastLoad | TableLoad | DatagramsLoad | CollectiveLoad | GraphLoad | CustomPart] | None = None
