@@ -46,7 +46,7 @@ ALSO_WORDS = {
 NAMED = {
     "crates/core/src/transport/datagram/settings.rs": "datagrams have the control that asks for nothing",
     "crates/core/src/transport/ndp/settings.rs": "NDP is made of its control and its discipline",
-    "crates/core/src/transport/expresspass/settings.rs": "ExpressPass is made of its control and its discipline",
+    "crates/core/src/transport/expresspass/settings.rs": "ExpressPass is made of its control and discipline",
     "crates/core/src/transport/homa/settings.rs": "Homa is made of its control; its hosts' ports have one",
     "crates/core/src/transport/profiles.rs": "a profile names the discipline of its hosts' ports",
     "crates/spec/src/read.rs": "the discipline of hosts' ports where profiles differ",

@@ -136,6 +136,16 @@ void datagrams_start(void)
 	}
 }
 
+/* Whether a packet is a datagram of the plan. */
+int of_datagrams(uint32_t source, int source_port, uint32_t destination, int destination_port)
+{
+	size_t number = source_port - FIRST_PORT;
+
+	return source_port == destination_port && source_port >= FIRST_PORT && number < pair_count &&
+	       address_of_host(pairs[number]->from).s_addr == source &&
+	       address_of_host(pairs[number]->to).s_addr == destination;
+}
+
 static nanoseconds due_of(const struct pair *pair)
 {
 	const struct row *row = &pair->rows[pair->row];

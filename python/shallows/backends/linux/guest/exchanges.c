@@ -172,6 +172,8 @@ static void count(const unsigned char *packet, unsigned kept, nanoseconds at)
 		}
 		if (ip.protocol == IPPROTO_TCP && of_traffic(of.source, of.source_port, of.destination, of.destination_port))
 			return;
+		if (ip.protocol == IPPROTO_UDP && of_datagrams(of.source, of.source_port, of.destination, of.destination_port))
+			return;
 		flow = flow_of(&of, at);
 		flow->fragments = fragment & IP_MF ? ip.id : 0;
 	}

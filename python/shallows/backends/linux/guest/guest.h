@@ -88,6 +88,7 @@ void add_datagrams(char *words);
 void add_emission(char *words);
 void set_drain(char *words);
 void datagrams_start(void);
+int of_datagrams(uint32_t source, int source_port, uint32_t destination, int destination_port);
 nanoseconds datagrams_due(void);
 void datagrams_wake(nanoseconds at);
 void datagrams_ready(void *what);
