@@ -141,4 +141,5 @@ class _Maker:
             return {"enum": param["choices"]}
         if kind in _TEXTS:
             return {"type": "string", "pattern": r"^\s*[0-9].*[A-Za-z]\s*$", "examples": [_TEXTS[kind][1]]}
-        return dict(_PLAIN[kind])
+        known = {"examples": param["choices"]} if param["choices"] else {}
+        return dict(_PLAIN[kind]) | known

@@ -161,7 +161,7 @@ def ndp(k: int, scale: int = 1) -> Scenario:
             "k": k or 4,
             "rate": "10Gbps",
             "delay": "1us",
-            "switch_delay": "1us",
+            "uplink_delay": "1us",
         },
         # compositequeue.cpp: "-q 8" is 8 payloads, less than 8 packets; twice as much for headers; the ratio.
         "queue": {

@@ -73,10 +73,6 @@ def __getattr__(name: str) -> "Any":
         return version("shallows")
     if name == "__all__":
         return sorted(_homes())
-    if name == "linux":
-        from importlib import import_module
-
-        return import_module("shallows.linux")
     if name.startswith("__") or name not in _homes():
         raise AttributeError(f"module 'shallows' has no attribute {name!r}")
     from importlib import import_module

@@ -27,7 +27,7 @@ from shallows.progress import Wanted, shown
 from shallows.results.store import Store, StoredRun
 
 if TYPE_CHECKING:
-    from shallows.importing.imported import Imported
+    from shallows.imported import Imported
     from shallows.studies.compare.comparison import Comparison
     from shallows.studies.paper.reproduce import Reproduction
     from shallows.studies.tune.search import Tuned
@@ -212,7 +212,7 @@ def import_files(
     A FileWarning names each thing that was ignored. `hosts` (`"h{}"`) names hosts, `options` decides what a
     file leaves open, and `force` overwrites. Raises SpecError, and writes nothing then; StoreError.
     """
-    from shallows.importing.imported import import_files as whole
+    from shallows.imported import import_files as whole
 
     found = whole(
         [Path(file) for file in files],

@@ -158,7 +158,8 @@ def test_the_options_are_declared_once_each_for_python_and_for_the_command_line(
     in_python = {*Options.__annotations__}
     on_the_line = {field.name for field in fields(How)}
     assert in_python == {*inspect.signature(Runner.of).parameters} - {"limit_s"} | {"progress"}
-    assert on_the_line == in_python - {"executor"} | {"cluster", "slurm", "timeout"}
+    # In Python a kernel is the setting `linux.kernel`.
+    assert on_the_line == in_python - {"executor"} | {"cluster", "slurm", "timeout", "kernel"}
 
 
 def test_an_option_that_there_is_not_is_refused_by_name():

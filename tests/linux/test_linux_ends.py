@@ -9,10 +9,10 @@ import sys
 import pytest
 from conftest import shallows as command
 from conftest import write_toml
-from shallows.backends.linux import oops
 from shallows.backends.linux.lab import environment
 from shallows.backends.linux.lab.outcome import Ended
 from shallows.backends.linux.lab.streams import whole_blocks
+from shallows.backends.linux.process import oops
 from test_linux_exec import NET, execute, needs_kernel, wait_for
 
 BULK = "python3 -c 'import socket; s = socket.create_connection((\"{}\", 9)); s.sendall(bytes({}))'"

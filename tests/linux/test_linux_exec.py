@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from conftest import shallows as command
 from conftest import write_toml
-from shallows.backends.linux import confine, kernel
+from shallows.backends.linux import kernel
 from shallows.backends.linux.lab import programs
+from shallows.backends.linux.process import confine
 from shallows.document.points import one_run
 from shallows.errors import RunError, SpecError
 

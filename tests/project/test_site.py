@@ -4,6 +4,7 @@ import functools
 import re
 import shutil
 import subprocess
+import sys
 import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
@@ -18,7 +19,7 @@ in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 def site(tmp_path_factory):
     """The site in a folder. A link without a target or a name without an entry ends the build."""
     folder = tmp_path_factory.mktemp("site")
-    build = ["mkdocs", "build", "--quiet", "--site-dir", folder]
+    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", folder]
     made = subprocess.run(
         [shutil.which("mkdocs") or build[0], *build[1:]],
         cwd=ROOT,
@@ -43,7 +44,7 @@ def test_no_page_loads_anything_from_elsewhere(site):
 
 @pytest.fixture(scope="module")
 def served(site):
-    """The same folder behind a web server."""
+    """The address of a web server with that folder."""
     handler = functools.partial(SimpleHTTPRequestHandler, directory=site)
     handler.log_message = lambda *_: None
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)

@@ -223,6 +223,8 @@ def test_a_reloaded_or_sent_address_keeps_the_lesson(page, server):
     before = page.evaluate("location.search")
     set_slider(page, "topology.senders", 0.2)
     page.wait_for_function("(old) => location.search !== old", arg=before)
+    page.wait_for_timeout(1500)  # the last of the drag's runs
+    wait_for_runs(page, 2)
     told = [page.locator(each).inner_text() for each in (".sh-about", ".sh-slider >> nth=0")]
     page.reload()
     wait_for_runs(page, 2)

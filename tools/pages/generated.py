@@ -79,7 +79,7 @@ def _entry(package: Any, name: str) -> str:
     found = getattr(package, name)
     if inspect.isclass(found) or inspect.isfunction(found):
         return f"::: {found.__module__}.{found.__qualname__}"
-    return f"::: {package._HOME[name]}.{name}"
+    return f"::: {package._homes()[name]}.{name}"
 
 
 def command_line() -> str:

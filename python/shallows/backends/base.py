@@ -40,10 +40,6 @@ class Backend(Protocol):
         """Raises SpecError with all that a resolved experiment asks and this backend cannot do."""
         ...
 
-    def chosen(self, experiment: Document) -> Backend:
-        """The backend as the experiment chooses it: a kernel by name (`linux.kernel`), or itself."""
-        ...
-
     def fingerprint(self) -> str:
         """Hash of the programs that decide a run's tables, beside the experiment."""
         ...
@@ -51,6 +47,15 @@ class Backend(Protocol):
     def run(self, experiment: Document, running: Running) -> Made:
         """Runs a resolved experiment in this thread. Raises RunError, and Cancelled through `running`."""
         ...
+
+
+def chosen(backend: Backend, experiment: Document) -> Backend:
+    """The backend as the experiment chooses it, by its method `chosen` where it has one.
+
+    Linux takes a kernel by name (`linux.kernel`).
+    """
+    choose = getattr(backend, "chosen", None)
+    return backend if choose is None else choose(experiment)
 
 
 class Watched(Protocol):

@@ -45,10 +45,6 @@ class Simulator:
         if _controls(experiment) & _of_other_backends():
             _core.simulable(json.dumps(experiment))  # it names them all, by path
 
-    def chosen(self, experiment: Document) -> Simulator:
-        """See `Backend`."""
-        return self
-
     def fingerprint(self) -> str:
         """See `Backend`: hash of the core's sources."""
         from shallows import _core

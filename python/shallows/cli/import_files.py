@@ -36,6 +36,6 @@ def import_files(
     force: Annotated[bool, typer.Option("--force", help="Overwrites files that are there.")] = False,
 ) -> None:
     """Makes an experiment of files that other programs write, and prints what it understood and ignored."""
-    from shallows.importing.imported import import_files as whole
+    from shallows.imported import import_files as whole
 
     terminal.say(f"{whole(files, out, hosts, option, force)}\nnext: {program()} run {out}")

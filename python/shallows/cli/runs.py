@@ -32,7 +32,6 @@ from shallows.cli.options import (
 )
 from shallows.document.places import program
 from shallows.errors import Fault, SpecError
-from shallows.words import did_you_mean
 
 if TYPE_CHECKING:
     from shallows.document.paths import Document
@@ -78,7 +77,7 @@ def run(
 ) -> None:
     """Runs one experiment: prints a summary, stores the run, draws a figure."""
     from shallows.cli import show_run
-    from shallows.document.points import expand
+    from shallows.document.points import chosen, expand
     from shallows.results import pcapng
 
     document = _document(file, settings, seeds, sizes, percentiles)
@@ -88,7 +87,7 @@ def run(
     captures = pcapng.parse_requests(pcap)
     if captures:
         pcapng.probe_for(document, captures)
-    points = expand(document) if point is None else _chosen(expand(document), point)
+    points = expand(document) if point is None else chosen(expand(document), point)
     if captures and len(points) > 1:
         raise SpecError([Fault("--pcap", f"needs exactly one run, not {len(points)}", hint="--seeds 1")])
     page = out if report else None
@@ -275,20 +274,6 @@ class _Asked:
             given = (self.out, command_line(), self.metric, self.by, self.formats)
             page = write_runs(self.name, title, outcomes, self.document, *given)
             (terminal.note if as_json else terminal.say)(f"report: {page}")
-
-
-def _chosen(points: Sequence[Point], wanted: str) -> list[Point]:
-    """The runs of one point: by its number from 1, or its label. Raises SpecError."""
-    labels = list(dict.fromkeys(point.label for point in points))
-    if wanted in labels:
-        label = wanted
-    elif wanted.isdigit() and 1 <= int(wanted[:9]) <= len(labels):
-        label = labels[int(wanted) - 1]
-    else:
-        shown = ", ".join(f"{i} {label}" for i, label in enumerate(labels[:8], 1))
-        rule = f"must be the number or label of a point: {shown}{' ...' if len(labels) > 8 else ''}"
-        raise SpecError([Fault("--point", rule, wanted, did_you_mean(wanted, labels))])
-    return [point for point in points if point.label == label]
 
 
 def _job_script(slurm: str | None) -> str:

@@ -29,14 +29,14 @@ def check(document: Document) -> tuple[Document | None, list[Fault]]:
 def check_with_memory(document: Document) -> tuple[Document | None, list[Fault], int]:
     """Does what `check` does, and estimates the memory of the run in bytes: 0 if the document is faulty."""
     from shallows import _core
-    from shallows.document.kernel_settings import read_linux, without
+    from shallows.document.kernel_settings import SECTION, read_linux, without
     from shallows.document.named_files import fill_in, with_lines
 
     faults = list(foreign_values("", document))
     if faults:
         return None, faults, 0
     filled, faults = fill_in(document)
-    linux = read_linux(filled["linux"], faults) if "linux" in filled else {}
+    linux = read_linux(filled[SECTION], faults) if SECTION in filled else {}
     filled = without(filled)
     answer = json.loads(_core.check(json.dumps(filled)))
     loads = [fault.path.removesuffix("name") for fault in faults if fault.path.endswith(".name")]

@@ -12,6 +12,7 @@ import hashlib
 import itertools
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from shallows.document.check import check_with_memory
@@ -21,6 +22,7 @@ from shallows.document.places import program
 from shallows.document.summary import DEFAULT, Summary, read_summary
 from shallows.document.sweep import Labels, Settings, read_sweep
 from shallows.errors import NOTHING, Fault, SpecError
+from shallows.words import did_you_mean
 
 MAX_RUNS = 100_000
 """More runs in one sweep are refused: the file most likely multiplies what it meant to walk in step."""
@@ -30,7 +32,7 @@ MAX_SEED = 2**63 - 1
 IN_ORDER = ("port", "switch", "traffic")
 """Sections whose tables have names of the user's choice and are applied in the order of the file."""
 
-__all__ = ["MAX_RUNS", "Point", "expand", "key_of", "one_run", "read_seeds", "with_seeds"]
+__all__ = ["MAX_RUNS", "Point", "chosen", "expand", "key_of", "one_run", "read_seeds", "with_seeds"]
 
 
 @dataclass(frozen=True)
@@ -183,3 +185,17 @@ def read_seeds(document: Document, faults: list[Fault]) -> list[int]:
         elif value.count(seed) > 1:
             faults.append(Fault(path, "holds a seed twice; a repeated run adds no information", seed))
     return value
+
+
+def chosen(points: Sequence[Point], wanted: str) -> list[Point]:
+    """The runs of one point: by its number from 1, or its label. Raises SpecError."""
+    labels = list(dict.fromkeys(point.label for point in points))
+    if wanted in labels:
+        label = wanted
+    elif wanted.isdigit() and 1 <= int(wanted[:9]) <= len(labels):
+        label = labels[int(wanted) - 1]
+    else:
+        shown = ", ".join(f"{i} {label}" for i, label in enumerate(labels[:8], 1))
+        rule = f"must be the number or label of a point: {shown}{' ...' if len(labels) > 8 else ''}"
+        raise SpecError([Fault("--point", rule, wanted, did_you_mean(wanted, labels))])
+    return [point for point in points if point.label == label]

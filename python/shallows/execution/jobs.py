@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Literal, Protocol
 
-from shallows.backends.base import Backend, Running
+from shallows.backends.base import Backend, Running, chosen
 from shallows.document.points import Point
 from shallows.errors import Cancelled, OtherFormat, RunError, ShallowsError, SpecError
 from shallows.results.store import Store, StoredRun, run_hash
@@ -29,7 +29,7 @@ class Job:
 
 def identify(point: Point, backend: Backend) -> Job:
     """The job of a point. Raises SpecError with all that the backend cannot do."""
-    backend = backend.chosen(point.experiment)
+    backend = chosen(backend, point.experiment)
     backend.check(point.experiment)
     return Job(run_hash(point.key, backend.name, release(), backend.fingerprint()), point)
 
@@ -44,7 +44,7 @@ def release() -> str:
 
 def make(job: Job, store: Store, backend: Backend, running: Running) -> StoredRun:
     """The job's run, made in this thread and stored. Raises RunError (Cancelled if stopped), StoreError."""
-    backend = backend.chosen(job.point.experiment)
+    backend = chosen(backend, job.point.experiment)
     made = backend.run(job.point.experiment, running)
     about = {
         "experiment": job.point.experiment,

@@ -63,7 +63,7 @@ class Linux:
         checked(experiment, kernels.find() if kernel is None else kernels.named(kernel))
 
     def chosen(self, experiment: Document) -> Linux:
-        """See `Backend`: the kernel that was given goes before the experiment's."""
+        """See `backends.base.chosen`: the kernel that was given goes before the experiment's."""
         named = kernel_settings.kernel_of(experiment)
         return self if self.kernel is not None or named is None else Linux(named)
 

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from shallows.backends.linux import cache, confine
+from shallows.backends.linux import cache
 from shallows.backends.linux.kernel import Kernel
-from shallows.backends.linux.oops import cause
+from shallows.backends.linux.process import confine
+from shallows.backends.linux.process.oops import cause
 from shallows.backends.linux.root import Root
 from shallows.errors import Cancelled, RunError
 

@@ -11,18 +11,16 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import controls, machine, offers, scenario, transports
+from shallows.backends.linux import controls, machine, offers, scenario
 from shallows.backends.linux.backend import checked, ready
-from shallows.backends.linux.lab import environment
 from shallows.backends.linux.lab.asked import Command, Lab, Started, hosts_of
 from shallows.backends.linux.lab.outcome import Broken, Outcome, Stopped
+from shallows.backends.linux.lab.plan import lines_of, taps, taps_of_hosts
 from shallows.backends.linux.lab.reading import Whole, facts
 from shallows.backends.linux.lab.streams import Streams
-from shallows.backends.linux.network import matches
 from shallows.backends.linux.root import root
 from shallows.document import kernel_settings
 from shallows.errors import Cancelled, Fault, Interrupted, RunError, SpecError
-from shallows.results.pcapng import ports_of
 from shallows.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -39,6 +37,10 @@ SESSION = "100000s"
 
 IDLE = "no-traffic"
 """Name of the load that stands for the transport's settings where a file has no traffic; it sends nothing."""
+
+
+LARGE_RINGS = 64 << 20
+"""Rings of more bytes than this get memory of their own."""
 
 
 def command(host: str, text: str) -> Command:
@@ -82,7 +84,7 @@ def shell(resolved: Document, host: str, directory: Path, size: tuple[int, int],
     text = f"stty columns {columns} rows {lines} 2>/dev/null; {SHELL}"
     lab = Lab((Command(host, text),), directory, memory_mb=memory_mb, environment={"PS1": r"\h:\w\$ "})
     [started] = _started(lab, network)
-    further = [*_lines(resolved, lab, network, [started]), "terminal"]
+    further = [*lines_of(resolved, lab, network, [started]), "terminal"]
     # Loads whose times the simulator would tell send nothing without its tables.
     traffic = {name: {**load, "kind": "bulk"} for name, load in resolved["traffic"].items()}
     quiet = {**resolved, "traffic": traffic}
@@ -115,8 +117,8 @@ def execute(
     idle = list(resolved["traffic"]) == [IDLE]
     if idle:
         flows, messages = flows.clear(), messages.clear()
-    taps, ring_bytes = _taps_ofhosts(network)
-    further = [*_lines(resolved, lab, network, started), *taps]
+    taps, ring_bytes = taps_of_hosts(network)
+    further = [*lines_of(resolved, lab, network, started), *taps]
     if lab.counters_ns:
         further.append(f"counters {lab.counters_ns}")
     made = scenario.scenario(resolved, network, ways, flows, messages, further, programs=True)
@@ -168,77 +170,9 @@ def _started(lab: Lab, network: Mapping[str, Any]) -> list[Started]:
             faults.append(Fault("--on", f"must name a host of the network: {names}", each.host))
         found += chosen
     for name in lab.captures:
-        if not _taps(name, network):
+        if not taps(name, network):
             rule = "must name a link or a host of the network"
             faults.append(Fault("--pcap", rule, name, f"as in {network['ports'][0]['name']}"))
     if faults:
         raise SpecError(faults)
     return found
-
-
-LEAST_PACKET_BYTES = 84
-"""The smallest frame takes as many on the wire, with preamble and gap."""
-
-MOST_FRAMES, LEAST_FRAMES = 262_144, 1024
-FRAME_BYTES = 128
-
-LARGE_RINGS = 64 << 20
-"""Rings of more bytes than this get memory of their own."""
-
-
-def _taps_ofhosts(network: Mapping[str, Any]) -> tuple[list[str], int]:
-    """A line of the plan for each wire that ends at a host, whose packets are counted; and the rings' bytes.
-
-    The guest empties the rings whenever it samples the queues.
-    """
-    nodes, between_ps = network["nodes"], scenario.sample_ps(network["numbers"])
-    lines, total = [], 0
-    arriving = [(port["to"], number, port) for number, port in enumerate(network["ports"])]
-    for node, number, port in sorted(arriving, key=lambda each: each[:2]):
-        if nodes[node]["host"]:
-            packets = port["rate_bps"] * between_ps // (8 * LEAST_PACKET_BYTES * 10**12)
-            frames = min(max(packets * 5 // 4, LEAST_FRAMES), MOST_FRAMES)
-            lines.append(f"tap {node} i{number} {frames}")
-            total += frames * FRAME_BYTES
-    return lines, total
-
-
-def _taps(link_or_host: str, network: Mapping[str, Any]) -> list[str]:
-    """Places of a capture of a link or host: node, device, port, and whether packets arrive there."""
-    patterns = ports_of(link_or_host)
-    found = []
-    for number, port in enumerate(network["ports"]):
-        name = port["name"]
-        if matches(name, patterns[0]):
-            found.append(f"{port['from']} p{number} {name} 0")
-        elif any(matches(name, pattern) for pattern in patterns[1:]):
-            found.append(f"{port['to']} i{number} {name} 1")
-    return found
-
-
-def _lines(resolved: Document, lab: Lab, network: Mapping[str, Any], started: list[Started]) -> list[str]:
-    """Lines of the guest's plan: files of all hosts, variables, captures, programs."""
-    hosts = [f"{scenario.address(number)} {name}" for number, (_, name) in enumerate(hosts_of(network))]
-    files = {
-        "hosts": ["127.0.0.1 localhost", *hosts],
-        "resolv.conf": ["# No name server: hosts are in /etc/hosts."],
-        "nsswitch.conf": [f"{kind}: files" for kind in ("passwd", "group", "shadow", "hosts", "services")],
-    }
-    lines = []
-    for name, text in files.items():
-        lines += [f"file {name} {len(text)}", *text]
-    transport = transports.tcp(resolved).transport
-    for node, _ in hosts_of(network):
-        lines.append(f"sysctl {node} tcp_congestion_control {controls.kernel_name(transport)}")
-    variables = environment.variables(lab.environment)
-    lines += [f"variable {name}={value}" for name, value in variables.items()]
-    lines.append(f"directory {lab.directory}")
-    if lab.keep:
-        lines.append("keep")
-    for number, name in enumerate(lab.captures):
-        lines += [f"capture {number} {tap}" for tap in _taps(name, network)]
-    for each in started:
-        text = each.command.text.split("\n")
-        lines.append(f"program {each.node} {each.host} {int(each.command.server)} {len(text)}")
-        lines += text
-    return lines

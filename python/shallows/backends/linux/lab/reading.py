@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import confine, machine, scenario, tables
+from shallows.backends.linux import machine, scenario, tables
 from shallows.backends.linux.lab import environment, exchanges
 from shallows.backends.linux.lab.asked import Lab, Started, hosts_of
 from shallows.backends.linux.lab.outcome import Ended, Outcome
 from shallows.backends.linux.lab.streams import OUTPUTS, Streams
+from shallows.backends.linux.process import confine
 from shallows.errors import RunError
 
 if TYPE_CHECKING:
