@@ -208,12 +208,9 @@ class How:
     def _backend(self) -> str | BackendOf:
         if self.kernel is None:
             return self.backend
-        if self.backend != "linux":
-            raise SpecError([Fault("--kernel", "needs --backend linux", self.kernel)])
-        from shallows.backends.linux.backend import Linux
-        from shallows.backends.linux.kernel import named
+        from shallows.backends.kernels import with_kernel
 
-        return Linux(named(self.kernel).hash)
+        return with_kernel(self.backend, self.kernel)
 
     def report(self, what: str, total: float) -> AbstractContextManager[Report]:
         """The display of progress, unless it is not wanted."""
