@@ -208,9 +208,9 @@ class How:
     def _backend(self) -> str | BackendOf:
         if self.kernel is None:
             return self.backend
-        from shallows.backends.kernels import with_kernel
+        from shallows.execution.backends import on_kernel
 
-        return with_kernel(self.backend, self.kernel)
+        return on_kernel(self.backend, self.kernel)
 
     def report(self, what: str, total: float) -> AbstractContextManager[Report]:
         """The display of progress, unless it is not wanted."""

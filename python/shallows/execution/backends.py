@@ -10,7 +10,7 @@ from shallows.backends.simulator import Simulator
 from shallows.errors import Fault, SpecError
 from shallows.words import did_you_mean
 
-__all__ = ["NAMES", "all_cores", "backend"]
+__all__ = ["NAMES", "all_cores", "backend", "on_kernel"]
 
 _HOMES = {
     "simulator": ("shallows.backends.simulator", "Simulator"),
@@ -38,6 +38,14 @@ def backend(
         given = {"--threads": threads, "--allow-memory": allow_memory or None}
         raise SpecError([Fault(name, rule, it) for name, it in given.items() if it is not None])
     return Simulator(threads, allow_memory)
+
+
+def on_kernel(name: str, kernel: str) -> Backend:
+    """The backend of this name on a kernel by name. Raises SpecError, also where it has no kernels."""
+    choose = getattr(_named(name), "on_kernel", None)
+    if choose is None:
+        raise SpecError([Fault("--kernel", "needs --backend linux", kernel)])
+    return choose(kernel)
 
 
 def _named(name: str) -> Backend:

@@ -67,6 +67,10 @@ class Linux:
         named = kernel_settings.kernel_of(experiment)
         return self if self.kernel is not None or named is None else Linux(named)
 
+    def on_kernel(self, name: str) -> Linux:
+        """The backend on the kernel of this name. Raises SpecError."""
+        return Linux(kernels.named(name).hash)
+
     def fingerprint(self) -> str:
         """See `Backend`: the core, kernel, guest, tc, and what writes plans and reads answers."""
         own = digest(ready(self.kernel).hash.encode(), root().about["hash"].encode(), *_own_sources())
