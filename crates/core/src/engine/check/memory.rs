@@ -343,7 +343,8 @@ impl Flood {
         let packet = streams.iter().map(|stream| stream.packet / 8.0).fold(f64::INFINITY, f64::min);
         let buffers = buffers.map(|bytes| bytes / packet);
         let kinds = checked.chosen.iter().filter(|chosen| chosen.control.is_some());
-        let signals = room.is_some() || kinds.into_iter().any(|chosen| !matches!(chosen.queue, Queue::DropTail(_)));
+        let signals =
+            room.is_some() || kinds.into_iter().any(|chosen| !matches!(chosen.queue, Queue::DropTail(_)));
         Flood {
             duration,
             first: usual_first(checked).as_secs_f64().min(way),
