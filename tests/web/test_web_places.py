@@ -36,6 +36,23 @@ def test_a_laboratory_belongs_to_a_page_that_connected():
     assert sessions.connect(yours)  # the same page again, after a lost connection
 
 
+def test_a_page_that_has_gone_away_gives_its_place_to_the_next():
+    """A reader who reloaded eight times within twenty seconds was told that all places were taken."""
+    sessions = Sessions(Limits(sessions=2), False)
+    reader = sessions.new()
+    assert sessions.connect(reader)
+    for _ in range(20):
+        page = sessions.new()
+        assert not sessions.full and sessions.connect(page)
+        assert len(sessions._open) + len(sessions._away) <= 2
+        sessions.leave(page)
+    assert sessions.get(page.key) is page and sessions.connect(page)  # back after a lost connection
+    sessions.leave(page)
+    assert sessions.connect(sessions.new()) and sessions.full
+    assert sessions.get(page.key) is None and not sessions.connect(page)  # its place was given away
+    assert sessions.get(reader.key) is reader
+
+
 def ask(gate, path="/", headers=()):
     """The status of one request."""
     sent = []

@@ -208,11 +208,12 @@ class Session:
 
 
 class Sessions:
-    """All laboratories of a server."""
+    """All laboratories of a server. A page that has gone away keeps its own until another needs the place."""
 
     def __init__(self, limits: Limits, allow_python: bool):
         self.limits, self._allow = limits, allow_python
         self._open: dict[str, Session] = {}
+        self._away: dict[str, Session] = {}
         self._made: dict[str, Session] = {}
 
     @property
@@ -229,33 +230,42 @@ class Sessions:
         return session
 
     def connect(self, session: Session) -> bool:
-        """Its page has connected. Whether there was a place for it; if not, it has ended."""
+        """Its page has connected, perhaps again. Whether there was a place for it; if not, it has ended."""
         if session.key in self._open:
             return True
-        if self.full:
+        given_away = session.key not in self._away and session.key not in self._made
+        if self.full or given_away:
             self.end(session)
             return False
         self._made.pop(session.key, None)
+        self._away.pop(session.key, None)
+        if len(self._open) + len(self._away) >= self.limits.sessions:
+            self.end(next(iter(self._away.values())))
         self._open[session.key] = session
         return True
 
+    def leave(self, session: Session) -> None:
+        """Its page has lost its connection, and may come back while nobody else needs the place."""
+        if self._open.pop(session.key, None) is not None:
+            self._away[session.key] = session
+
     def get(self, key: str) -> Session | None:
         """The laboratory of a key. A page may ask for its films just before it is counted as connected."""
-        return self._open.get(key) or self._made.get(key)
+        return self._open.get(key) or self._away.get(key) or self._made.get(key)
 
     def end(self, session: Session) -> None:
         """Closes a laboratory."""
-        self._open.pop(session.key, None)
-        self._made.pop(session.key, None)
+        for each in (self._open, self._away, self._made):
+            each.pop(session.key, None)
         session.close()
 
     def rest(self) -> None:
         """Ends the processes of laboratories that nobody uses; their films stay."""
-        for session in self._open.values():
+        for session in [*self._open.values(), *self._away.values()]:
             if time.monotonic() - session.used_at > IDLE_S:
                 session.close(films=False)
 
     def close(self) -> None:
         """Ends all."""
-        for session in [*self._open.values(), *self._made.values()]:
+        for session in [*self._open.values(), *self._away.values(), *self._made.values()]:
             self.end(session)

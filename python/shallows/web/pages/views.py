@@ -37,10 +37,10 @@ def register(state: State) -> None:
                 )
             return
         session = state.sessions.new()
-        ui.context.client.on_connect(
-            lambda: None if state.sessions.connect(session) else ui.navigate.reload()
-        )
-        ui.context.client.on_delete(lambda: state.sessions.end(session))
+        client = ui.context.client
+        client.on_connect(lambda: None if state.sessions.connect(session) else ui.navigate.reload())
+        client.on_disconnect(lambda: None if client.has_socket_connection else state.sessions.leave(session))
+        client.on_delete(lambda: state.sessions.end(session))
         given = address.unpack(x) if x else None
         if given and isinstance(given.get("text"), str):
             lesson, faulty = entry(str(given.get("show") or "")), False
