@@ -84,6 +84,14 @@ def test_a_published_claim_has_a_figure_or_table_that_shows_it(figure):
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=IDS)
+def test_a_statement_and_a_caption_stand_alone(figure):
+    """A report lists published claims apart from the rest: "The same: class B" says nothing there."""
+    leans = re.compile(r"and |with it |there |it |its |(.*: )?the same\b(?! (link|throughput|work))", re.I)
+    said = [*(claim.statement for claim in figure.claims), *figure.declared.captions.values()]
+    assert [text for text in said if leans.match(text)] == []
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=IDS)
 def test_quick_never_contradicts_full(figure):
     held = ("holds", "holds-if")
     for claim in figure.claims:

@@ -141,8 +141,10 @@ FIGURE = Figure(
     captions={
         "variability, marks on tc-red's average with the least burst": "Standard deviation of the queue "
         "against bandwidth in the base reading of the marking; a line for each reading of the delay.",
-        "variability, marks on tc-red's average with burst 100": "The same with the burst of figure 14.",
-        "variability, marks on the queue": "The same with marking on the queue.",
+        "variability, marks on tc-red's average with burst 100": "Standard deviation of the queue "
+        "against bandwidth with the burst of figure 14; a line for each reading of the delay.",
+        "variability, marks on the queue": "Standard deviation of the queue against bandwidth with marking "
+        "on the queue; a line for each reading of the delay.",
         "N = 14, K = 2, RTT 1 ms, over time": "One second of the queue at each bandwidth, fourteen hosts and "
         "the least threshold.",
     },

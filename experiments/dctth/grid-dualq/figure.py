@@ -192,7 +192,7 @@ FIGURE = Figure(
         "queue size at dequeue": "The slides' grid of queue sizes behind the DualQ, both queues at dequeue.",
         "throughput ratio Cubic to DCTCP": "The slides' ratio of Cubic's goodput to DCTCP's, against the "
         "fair window of the cell.",
-        "ratio in each cell": "The same ratio by cell.",
+        "ratio in each cell": "Ratio of Cubic's goodput to DCTCP's, by cell.",
         "ratio and classic queue by slope": "Ratio and classic queue by the classic slope, which the slides "
         "do not give.",
     },

@@ -63,7 +63,7 @@ def draw(runs, reference):
     return {
         "queue at dequeue, one second, as the slides have it": _pdf(runs, "-second"),
         "queue at dequeue, 225 s": _pdf(runs, ""),
-        "the same, cumulated": whole(""),
+        "queue at dequeue, cumulated": whole(""),
     }
 
 
@@ -101,7 +101,7 @@ FIGURE = Figure(
     captions={
         "queue at dequeue, one second, as the slides have it": "Queue lengths at dequeue over one second, "
         "one Reno and one DCTCP flow.",
-        "queue at dequeue, 225 s": "The same over the whole run.",
-        "the same, cumulated": "The same, cumulated.",
+        "queue at dequeue, 225 s": "Queue lengths at dequeue over the whole run of 225 s.",
+        "queue at dequeue, cumulated": "Queue lengths at dequeue over the whole run, cumulated.",
     },
 )

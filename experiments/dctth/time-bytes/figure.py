@@ -79,6 +79,6 @@ FIGURE = Figure(
     captions={
         "ratio in all cells": "Cubic's goodput over DCTCP's against the fair window, queues in time and in "
         "bytes.",
-        "ratio in each cell": "The same ratio by cell.",
+        "ratio in each cell": "Ratio of Cubic's goodput to DCTCP's, by cell.",
     },
 )

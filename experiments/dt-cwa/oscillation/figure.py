@@ -220,6 +220,6 @@ FIGURE = Figure(
     captions={
         "amplitude, measured and by theory": "Amplitude of the queue's limit cycle by the number of "
         "flows: measured, and by two theories.",
-        "period, measured and by theory": "Its period.",
+        "period, measured and by theory": "Period of that limit cycle: measured, and by two theories.",
     },
 )

@@ -249,6 +249,6 @@ FIGURE = Figure(
     tables=tables,
     captions={
         "completion by fan-in": "Completion time of a query by the number of workers, one factor at a time.",
-        "goodput by fan-in": "The same as a share of the line rate.",
+        "goodput by fan-in": "Goodput of queries as a share of the line rate, one factor at a time.",
     },
 )

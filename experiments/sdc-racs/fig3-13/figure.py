@@ -244,13 +244,13 @@ FIGURE = Figure(
     captions={
         "figure 3.13": "Mean completion time of benchmark traffic by arrival rate, the transports of chapter "
         "3. The text prints no value of this figure.",
-        "figure 4.10": "The same for the transports of chapter 4, and the share of responses that end in "
-        "time.",
+        "figure 4.10": "Mean completion time of benchmark traffic by arrival rate, the transports of chapter "
+        "4, and the share of responses that end in time.",
         "figure 4.11": "Mean completion time by size at the highest rate, RACS against RCP.",
         "figures 4.12 and 4.13": "Share of the responses that ended before a time, at the highest rate. "
         "Grey crosses: the printed shares.",
         "arrival rate, all transports": "Every transport, beside SRPT, PS and FB at the link and M/G/1.",
-        "sizes, all transports": "The same by size, at the highest rate.",
+        "sizes, all transports": "Mean completion time by size for every transport, at the highest rate.",
     },
     folded=(
         "arrival rate, all transports",

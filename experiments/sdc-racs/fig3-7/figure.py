@@ -14,8 +14,9 @@ CAPTIONS = {
     "figures 3.7 and 3.8": "Share of the link that n long flows use, and their mean queue: the transports of "
     "chapter 3. Crosses: what the text prints "
     "of SDC and SACK; the plots' own values are not in it.",
-    "figures 4.4 and 4.5": "The same for the transports of chapter 4. Crosses: what the text prints of RACS.",
-    "all transports": "The same for every transport that was run.",
+    "figures 4.4 and 4.5": "Share of the link that n long flows use, and their mean queue: the transports of "
+    "chapter 4. Crosses: what the text prints of RACS.",
+    "all transports": "Share of the link and mean queue of n long flows for every transport that was run.",
 }
 PRINTED = {
     CHAPTER_3: {"printed: SDC at least 95 %": 95, "printed: SACK about 3 points more": 98},

@@ -165,10 +165,10 @@ FIGURE = Figure(
         "figures 3.9 and 3.10": "Incast by the number of servers: mean completion time of a response, and "
         "packets lost; the transports of chapter 3. Crosses: the text's sentence on SDC. No other is "
         "printed.",
-        "figures 4.6 and 4.7": "The same for the transports of chapter 4, and loss where buffers count "
-        "bytes. Crosses: the text's sentence on RACS.",
-        "all transports": "The same for every transport, with SRPT and PS at the link for the same "
-        "responses.",
+        "figures 4.6 and 4.7": "Incast by the number of servers for the transports of chapter 4, and loss "
+        "where buffers count bytes. Crosses: the text's sentence on RACS.",
+        "all transports": "Incast by the number of servers for every transport, with SRPT and PS at the link "
+        "for the same responses.",
     },
     folded=("all transports", "Incast: times in ms, loss in per cent, queue in packets"),
 )

@@ -186,7 +186,7 @@ def tables(runs):
             detail.append(row)
     return {
         "Ranking: each scenario's number, and the rank in it": pl.DataFrame(rows),
-        "The same in detail: times in ms, rest in per cent and packets": pl.DataFrame(detail),
+        "Ranking in detail: times in ms, rest in per cent and packets": pl.DataFrame(detail),
     }
 
 

@@ -237,7 +237,7 @@ FIGURE = Figure(
     shows={"racs": ("racs-gain-grows",)},
     captions={
         "sdc": "SDC: what each parameter changes, against the default; blue the lower value, red the higher.",
-        "racs": "RACS: the same.",
+        "racs": "RACS: what each parameter changes, against the default; lower in blue, higher in red.",
         "arrivals": "Mean completion time of the mix by how often a response comes.",
     },
 )

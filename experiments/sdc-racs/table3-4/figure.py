@@ -174,10 +174,12 @@ FIGURE = Figure(
     captions={
         "table 3.4": "Table 3.4 and figure 3.11: mean completion time of a response, use of the link and "
         "loss. Grey crosses: the printed values. Bars: 95 % intervals over seeds.",
-        "table 4.2": "Table 4.2 and figure 4.8: the same for the transports of chapter 4.",
+        "table 4.2": "Table 4.2 and figure 4.8: mean completion time of a response, use of the link and "
+        "loss for the transports of chapter 4. Grey crosses: the printed values.",
         "queue over time, chapter 3": "Figure 3.12: the receiver's queue over time in one run, the base "
         "reading. SACK with RED lies on SACK with drop-tail, since thresholds above the buffer never mark.",
-        "queue over time, chapter 4": "Figure 4.9: the same for the transports of chapter 4.",
+        "queue over time, chapter 4": "Figure 4.9: the receiver's queue over time for the "
+        "transports of chapter 4.",
         "completion, all transports": "Mean completion time of a response for every transport, beside "
         "what SRPT, PS and FB need for the same responses at the link and as M/G/1; crosses are published.",
         "queue, all transports": "Mean queue at the receiver's port for every transport that was run.",

@@ -109,7 +109,7 @@ FIGURE = Figure(
     shows={"delay against throughput": ("*-on-front", "optimum-is-least")},
     captions={
         "delay against throughput": "Figure 2: delay of short flows against throughput of long ones.",
-        "the strip of full links": "The same where the link is full, enlarged.",
+        "the strip of full links": "Delay of short flows where the link is full, enlarged.",
         "each triplet: published delay across, ours up": "Each triplet's delay, published and ours.",
     },
     folded=("each triplet: published delay across, ours up",),

@@ -88,6 +88,6 @@ FIGURE = Figure(
     tables=tables,
     captions={
         "web-search": "Change of the optimum against DCTCP with web-search flow sizes.",
-        "data-mining": "The same with data-mining flow sizes.",
+        "data-mining": "Change of the optimum against DCTCP with data-mining flow sizes.",
     },
 )

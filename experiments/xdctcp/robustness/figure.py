@@ -105,7 +105,7 @@ FIGURE = Figure(
     captions={
         "optimum against DCTCP": "Change of the optimum against DCTCP under random phases, for every delay "
         "and for the queue.",
-        "effects of g, ns and nl": "The same taken apart: the effect of changing one of the three, averaged "
-        "over the other two.",
+        "effects of g, ns and nl": "The change taken apart: the effect of changing one of the three, "
+        "averaged over the other two.",
     },
 )

@@ -106,7 +106,7 @@ FIGURE = Figure(
     captions={
         "delay and goodput by threshold": "Delay of short flows and goodput of long ones: DCTCP by "
         "threshold, and the optimum.",
-        "completion of messages and goodput by threshold": "The same with the completion time of messages "
-        "instead of the wait.",
+        "completion of messages and goodput by threshold": "Completion time of messages and goodput "
+        "of long flows: DCTCP by threshold, and the optimum.",
     },
 )
