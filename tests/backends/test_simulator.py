@@ -7,7 +7,7 @@ import pytest
 import shallows
 from shallows import _core
 from shallows.errors import RunError, SpecError
-from shallows.tables.frames import to_frame
+from shallows.tables.frames import FEW_ROWS, to_frame
 from synthetic import SCHEMAS
 
 
@@ -27,6 +27,26 @@ def test_columns_become_a_table_with_nulls_where_the_core_says_so():
     )
     assert table.rows() == [(0, 5, 5, 0.5, "dctcp"), (2**32 - 1, None, 2**64 - 1, None, "dctcp")]
     assert table.dtypes == [pl.UInt32, pl.UInt64, pl.UInt64, pl.Float64, pl.String]
+
+
+def test_long_columns_become_what_short_ones_do():
+    """Short columns get their words and nulls in Python, long ones by polars."""
+    rows, times = 4, FEW_ROWS
+    columns = [
+        ("all", "u64?", pack("Q", 1, 2, 3, 4)),
+        ("bytes", "u64?", pack("Q", 5, 2**64 - 1, 0, 2**64 - 2)),
+        ("id", "u32?", pack("I", 5, 2**32 - 1, 0, 1)),
+        ("alpha", "f64?", pack("d", 0.5, math.nan, math.inf, -0.0)),
+        ("cc", "str", (["cubic", "", "dctcp"], pack("I", 1, 0, 2, 2))),
+    ]
+    long = [
+        (name, kind, (data[0], data[1] * times) if isinstance(data, tuple) else data * times)
+        for name, kind, data in columns
+    ]
+    short, table = to_frame(columns), to_frame(long)
+    assert table.schema == short.schema
+    assert len(table) == rows * times
+    assert table.equals(pl.concat([short] * times))
 
 
 def test_empty_columns_keep_their_types():

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
 
 
@@ -14,6 +15,11 @@ __all__ = ["to_frame"]
 
 
 _NULLS = {"u64?": 2**64 - 1, "u32?": 2**32 - 1}
+
+_TYPES = {"u64?": "UInt64", "u32?": "UInt32", "f64?": "Float64"}
+
+FEW_ROWS = 1000
+"""Words and nulls of columns no longer than this are made in Python: a call of polars costs more."""
 
 
 def to_frame(columns: Sequence[tuple[str, str, Any]]) -> pl.DataFrame:
@@ -25,19 +31,40 @@ def to_frame(columns: Sequence[tuple[str, str, Any]]) -> pl.DataFrame:
         return _empty(tuple((name, dtype) for name, dtype, _ in columns)).clone()
     series, made = [], []
     for name, dtype, data in columns:
-        column = pl.col(name)
-        if isinstance(data, tuple):
-            words, values = pl.Series(data[0], dtype=pl.String), np.frombuffer(data[1], dtype="<u4")
-            made.append(pl.lit(words).gather(column).alias(name))
+        words, raw = data if isinstance(data, tuple) else (None, data)
+        values = np.frombuffer(raw, dtype="<u4" if words is not None else _plain(dtype))
+        absent = _absent(values, dtype)
+        few = len(values) <= FEW_ROWS
+        if words is not None and few:
+            column = pl.Series(name, [words[i] for i in values.tolist()], dtype=pl.String)
+        elif absent is not None and few:
+            there = zip(values.tolist(), absent.tolist(), strict=True)
+            known = [None if gone else value for value, gone in there]
+            column = pl.Series(name, known, dtype=getattr(pl, _TYPES[dtype]))
         else:
-            values = np.frombuffer(data, dtype=_plain(dtype))
-            if dtype in _NULLS and (values == _NULLS[dtype]).any():
-                made.append(pl.when(column != _NULLS[dtype]).then(column).alias(name))
-            elif dtype == "f64?" and np.isnan(values).any():
-                made.append(column.fill_nan(None))
-        series.append(pl.Series(name, values))
+            column = pl.Series(name, values)
+            if words is not None:
+                made.append(pl.lit(pl.Series(words, dtype=pl.String)).gather(pl.col(name)).alias(name))
+            elif dtype in _NULLS and absent is not None:
+                made.append(pl.when(pl.col(name) != _NULLS[dtype]).then(pl.col(name)).alias(name))
+            elif absent is not None:
+                made.append(pl.col(name).fill_nan(None))
+        series.append(column)
     frame = pl.DataFrame(series)
     return frame.with_columns(made) if made else frame  # one call a table: calls are dear
+
+
+def _absent(values: np.ndarray, dtype: str) -> np.ndarray | None:
+    """Which values stand for none; None where all are there."""
+    import numpy as np
+
+    if dtype in _NULLS:
+        absent = values == _NULLS[dtype]
+    elif dtype == "f64?":
+        absent = np.isnan(values)
+    else:
+        return None
+    return absent if absent.any() else None
 
 
 def _plain(dtype: str) -> str:

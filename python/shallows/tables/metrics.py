@@ -114,16 +114,20 @@ def compared_goodput_bps(flows: pl.DataFrame) -> pl.Series:
 
 def bottleneck_port(queues: pl.DataFrame) -> str | None:
     """Name of the switch port with the highest utilisation; the first by name among equals."""
-    switch = queues.filter(pl.col("is_switch") == 1).sort("utilisation", "port", descending=[True, False])
-    return switch["port"][0] if len(switch) else None
+    switch = queues["is_switch"] == 1
+    use, ports = queues["utilisation"].filter(switch), queues["port"].filter(switch)
+    return str(ports.filter(use == use.max()).min()) if len(use) else None
 
 
 def bottleneck_metrics(queues: pl.DataFrame) -> dict[str, Number]:
     """Queue of the busiest switch port in packets, its waits in ps, its utilisation (0..1)."""
     columns = "utilisation mean_packets sd_packets p5_packets p50_packets p95_packets p99_packets"
     columns += " max_packets mean_wait_ps p99_wait_ps"
-    row = queues.filter(pl.col("port") == (bottleneck_port(queues) or ""))
-    return {f"bottleneck_{name}": _number(row[name][0]) if len(row) else None for name in columns.split()}
+    port = bottleneck_port(queues)
+    if port is None:
+        return dict.fromkeys((f"bottleneck_{name}" for name in columns.split()), None)
+    row = (queues["port"] == port).arg_max()
+    return {f"bottleneck_{name}": _number(queues[name][row]) for name in columns.split()}
 
 
 def class_metrics(tables: Tables, name: str, quantiles: Quantiles = _QUANTILES) -> dict[str, Number]:
@@ -136,7 +140,7 @@ def class_metrics(tables: Tables, name: str, quantiles: Quantiles = _QUANTILES) 
     with slowdowns over the messages that ended in the run (`messages`, `messages_unfinished` count).
     `wait_p*_ps` and `delay_p*_ps` are percentiles over packets.
     """
-    flows = tables["flows"].filter(pl.col("class") == name)
+    flows = _of_class(tables["flows"], name)
     out: dict[str, Number] = {
         "goodput_bps": _goodput_bps(flows, tables["queues"]),
         "goodput_mean_bps": _mean(flows["goodput_bps"]),
@@ -150,12 +154,16 @@ def class_metrics(tables: Tables, name: str, quantiles: Quantiles = _QUANTILES) 
     }
     for column in ("wait_mean_ps", "delay_mean_ps", "srtt_mean_ps", "cwnd_mean_bytes", "alpha"):
         out[column] = _mean(flows[column])
-    histogram = tables["wait_histogram"].filter(pl.col("class") == name)
+    histogram = _of_class(tables["wait_histogram"], name)
     for what in ("wait", "delay"):
-        bins = histogram.filter(pl.col("what") == what).sort("low_ps")
+        chosen = histogram["what"] == what
+        columns = (histogram[name].filter(chosen).to_list() for name in ("low_ps", "high_ps", "packets"))
+        low, high, packets = (
+            zip(*sorted(zip(*columns, strict=True)), strict=True) if chosen.any() else ((),) * 3
+        )
         for label, q in quantiles.items():
-            out[f"{what}_{label}_ps"] = binned_quantile(bins["low_ps"], bins["high_ps"], bins["packets"], q)
-    return out | message_metrics(tables["messages"].filter(pl.col("class") == name), quantiles)
+            out[f"{what}_{label}_ps"] = binned_quantile(low, high, packets, q)
+    return out | message_metrics(_of_class(tables["messages"], name), quantiles)
 
 
 def delays(tables: Tables, classes: Sequence[str]) -> dict[str, Number]:
@@ -182,7 +190,9 @@ def message_metrics(messages: pl.DataFrame, quantiles: Quantiles = _QUANTILES) -
     slowest unfinished: read `messages_unfinished` first. `deadlines` counts the messages whose deadline
     was met or missed, `application_throughput` is the share that met it.
     """
-    ended = messages.filter(pl.col("fct_ps").is_not_null())
+    if messages.is_empty():
+        return _no_messages(messages.columns, tuple(quantiles))
+    ended = messages.filter(messages["fct_ps"].is_not_null())
     out: dict[str, Number] = {"messages": len(ended), "messages_unfinished": len(messages) - len(ended)}
     out |= {"deadlines": len(messages["met"].drop_nulls()), "application_throughput": met_share(messages)}
     for column, stem, unit in _TIMES:
@@ -192,6 +202,16 @@ def message_metrics(messages: pl.DataFrame, quantiles: Quantiles = _QUANTILES) -
         out[f"{stem}_mean{unit}"] = _mean(values)
         for label, q in quantiles.items():
             out[f"{stem}_{label}{unit}"] = _number(values.quantile(q, "linear"))
+    return out
+
+
+def _no_messages(columns: Sequence[str], labels: Sequence[str]) -> dict[str, Number]:
+    """What `message_metrics` says of none."""
+    out: dict[str, Number] = {"messages": 0, "messages_unfinished": 0}
+    out |= {"deadlines": 0, "application_throughput": None}
+    for column, stem, unit in _TIMES:
+        if column in columns:
+            out |= dict.fromkeys((f"{stem}_{label}{unit}" for label in ("mean", *labels)), None)
     return out
 
 
@@ -390,6 +410,11 @@ def queue_records(tables: Tables) -> pl.DataFrame:
 
 def _records(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(cs.float().fill_nan(None))
+
+
+def _of_class(table: pl.DataFrame, name: str) -> pl.DataFrame:
+    chosen = table["class"] == name
+    return table if chosen.all() else table.filter(chosen)  # a filter costs more than a look
 
 
 def _number(value: Number) -> Number:

@@ -122,8 +122,10 @@ impl<'a, R> TableBuilder<'a, R> {
 
     /// A column of words out of `dictionary`.
     pub fn words(self, name: &'static str, dictionary: &[String], code: impl Fn(&R) -> u32) -> Self {
-        let codes = self.rows.iter().map(code).collect();
-        let data = ColumnData::Str { dictionary: dictionary.to_vec(), codes };
+        let codes: Vec<u32> = self.rows.iter().map(code).collect();
+        // Large networks have many names, and most tables no row.
+        let dictionary = if codes.is_empty() { vec![] } else { dictionary.to_vec() };
+        let data = ColumnData::Str { dictionary, codes };
         self.add(name, false, data)
     }
 

@@ -135,7 +135,7 @@ pub struct TimeHistogram {
 }
 
 /// The least value that was seen, and the distance of the greatest from it. A value inside costs one comparison.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     least: u64,
     spread: u64,

@@ -1,6 +1,6 @@
 //! Exact, time-weighted record of one queue.
 
-use super::histogram::{LengthHistogram, TimeHistogram};
+use super::histogram::{Histogram, LengthHistogram};
 use super::waits::WaitCounts;
 use crate::events::fetch::fetch;
 use shallows_units::{Span, Time};
@@ -68,18 +68,22 @@ impl QueueRecord {
         self.detail.as_ref().and_then(|detail| detail.changes.as_deref()).unwrap_or(&[])
     }
 
-    /// Time in ps spent at each length in packets.
-    pub fn time_at(&self) -> LengthHistogram {
-        let mut all = self.long.clone();
-        (0..).zip(self.short).filter(|(_, time)| *time > 0).for_each(|(length, time)| all.add(length, time));
-        all
+    /// Time in ps spent at each length in packets, as [`Histogram::rows`].
+    pub fn time_rows(&self) -> Vec<(u64, u64, u64)> {
+        let short = (0..).zip(self.short).filter(|(_, time)| *time > 0);
+        let mut rows: Vec<_> = short.map(|(length, time)| (length, length + 1, time)).collect();
+        rows.extend(self.long.rows());
+        rows
     }
 
-    /// Waits in ps until transmission began.
-    pub fn waits(&self) -> TimeHistogram {
+    /// Waits in ps until transmission began, as [`Histogram::rows`].
+    pub fn wait_rows(&self) -> Vec<(u64, u64, u64)> {
+        if self.queued.is_empty() {
+            return if self.unqueued > 0 { vec![(0, 1, self.unqueued)] } else { vec![] };
+        }
         let mut all = self.queued.all();
         all.add_many(0, self.unqueued);
-        all
+        all.rows()
     }
 
     /// Asks for its own lines: for the first, or for all where packets stand in the queue.

@@ -59,6 +59,11 @@ impl WaitCounts {
         all
     }
 
+    /// None waited.
+    pub fn is_empty(&self) -> bool {
+        self.fresh == 0 && self.extent == Extent::default()
+    }
+
     /// Forgets everything, keeping the memory.
     pub fn clear(&mut self) {
         self.counted.iter_mut().for_each(|counted| counted.clear());

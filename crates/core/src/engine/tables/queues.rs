@@ -2,16 +2,24 @@
 
 use crate::engine::Simulation;
 use crate::engine::tables::mean;
-use crate::net::port::{Port, PortCounts};
+use crate::net::port::{Port, PortCounts, TrimCounts};
 use crate::probe::histogram::{self, Histogram};
 use crate::probe::{TableBuilder, TableData};
 use crate::queue::DropWhy;
+use shallows_units::Rate;
 use std::collections::BTreeMap;
 
 /// A row of the table `queues`.
-struct Summary<'a> {
+///
+/// It holds all that its columns need: each column is a walk over the rows, and the ports of a large network are not in
+/// the caches.
+struct Summary {
     number: u32,
-    port: &'a Port,
+    is_switch: bool,
+    rate: Rate,
+    gone: u64,
+    drops: [u64; DropWhy::COUNT],
+    trimming: TrimCounts,
     counts: PortCounts,
     held: (u64, u64),
     bytes_out: u64,
@@ -51,29 +59,29 @@ impl Lengths {
 
 impl Simulation {
     pub(in crate::engine) fn queues_table(&self) -> TableData {
-        type Row<'a> = Summary<'a>;
-        let rows: Vec<Row<'_>> =
+        type Row = Summary;
+        let rows: Vec<Row> =
             (0u32..).zip(self.ports()).map(|(i, port)| self.queue_summary(i, port)).collect();
         let over = self.now - self.roster.measured_from;
-        let lengths = |get: fn(&Lengths) -> f64| move |r: &Row<'_>| r.lengths.as_ref().map(get);
-        let end = |get: fn(&Lengths) -> u64| move |r: &Row<'_>| r.lengths.as_ref().map(get);
-        let quantile = |i: usize| move |r: &Row<'_>| r.lengths.as_ref().and_then(|l| l.quantiles[i]);
-        let wait = |i: usize| move |r: &Row<'_>| r.waits[i];
+        let lengths = |get: fn(&Lengths) -> f64| move |r: &Row| r.lengths.as_ref().map(get);
+        let end = |get: fn(&Lengths) -> u64| move |r: &Row| r.lengths.as_ref().map(get);
+        let quantile = |i: usize| move |r: &Row| r.lengths.as_ref().and_then(|l| l.quantiles[i]);
+        let wait = |i: usize| move |r: &Row| r.waits[i];
         TableBuilder::new("queues", &rows)
             .words("port", &self.names.ports, |r| r.number)
-            .u32("is_switch", |r| r.port.flags().switch.into())
-            .u64("rate_bps", |r| r.port.rate.as_bps())
+            .u32("is_switch", |r| r.is_switch.into())
+            .u64("rate_bps", |r| r.rate.as_bps())
             .u64("over_ps", |_| over.as_ps())
             .u64("packets_in", |r| r.counts.packets_in)
-            .u64("packets_out", |r| r.counts.packets_in - r.port.gone() - r.held.0)
+            .u64("packets_out", |r| r.counts.packets_in - r.gone - r.held.0)
             .u64("packets_held", |r| r.held.0)
             .u64("bytes_in", |r| r.counts.bytes_in)
             .u64("bytes_out", |r| r.bytes_out)
             .u64("bytes_held", |r| r.held.1)
-            .u64("drops", |r| r.port.lost())
-            .each_u64(DropWhy::ALL, DropWhy::column, |r, why| r.port.drops(why))
-            .u64("trims", |r| r.port.trimming().trims)
-            .u64("returned", |r| r.port.trimming().returned)
+            .u64("drops", |r| r.drops.iter().sum())
+            .each_u64(DropWhy::ALL, DropWhy::column, |r, why| r.drops[why as usize])
+            .u64("trims", |r| r.trimming.trims)
+            .u64("returned", |r| r.trimming.returned)
             .u64("marks", |r| r.counts.marks)
             .maybe_f64("mean_packets", lengths(|l| l.mean))
             .maybe_f64("sd_packets", lengths(|l| l.deviation))
@@ -93,7 +101,7 @@ impl Simulation {
             .done()
     }
 
-    fn queue_summary<'a>(&self, number: u32, port: &'a Port) -> Summary<'a> {
+    fn queue_summary(&self, number: u32, port: &Port) -> Summary {
         let (counts, held) = (port.counts, port.held());
         let bytes_out = counts.bytes_in - counts.dropped_bytes - held.1;
         let span = (self.now - self.roster.measured_from).as_secs_f64();
@@ -105,18 +113,24 @@ impl Simulation {
         let busy = whole - counts.early.as_secs_f64()
             + port.in_service(self.now, self.store(number as usize)).as_secs_f64();
         let record = port.record.as_deref();
-        let waits = record.map_or(vec![], |r| r.waits().rows());
+        let (times, waits) =
+            record.map_or_else(Default::default, |record| (record.time_rows(), record.wait_rows()));
+        let total = |rows: &[(u64, u64, u64)]| rows.iter().map(|row| row.2).sum();
         Summary {
             number,
-            port,
+            is_switch: port.flags().switch,
+            rate: port.rate,
+            gone: port.gone(),
+            drops: DropWhy::ALL.map(|why| port.drops(why)),
+            trimming: port.trimming(),
             counts,
             held,
             bytes_out,
-            lengths: record.and_then(|r| Lengths::new(&r.time_at().rows())),
-            mean_bytes: record.and_then(|r| mean(r.byte_time, r.time_at().total())),
+            lengths: Lengths::new(&times),
+            mean_bytes: record.and_then(|r| mean(r.byte_time, total(&times))),
             max_bytes: record.map(|r| r.max_bytes),
             mean_wait: match record {
-                Some(record) => mean(record.wait_sum, record.waits().total()),
+                Some(record) => mean(record.wait_sum, total(&waits)),
                 None => self.host_waits(number),
             },
             waits: [0.5, 0.95, 0.99].map(|q| histogram::quantile(&waits, q)),
@@ -136,7 +150,7 @@ impl Simulation {
         let mut rows: Vec<(u32, u64, u64, u64)> = vec![];
         for (i, port) in (0u32..).zip(self.ports()) {
             let Some(record) = &port.record else { continue };
-            let times = record.time_at().rows();
+            let times = record.time_rows();
             let Some(departures) = record.at_dequeue() else {
                 rows.extend(times.into_iter().map(|(low, _, time)| (i, low, time, 0)));
                 continue;

@@ -24,7 +24,7 @@ use crate::probe::queue::QueueRecord;
 use crate::probe::traces::Arrivals;
 use crate::queue::{Admission, Backlog, DropWhy, Verdict};
 use chain::{Chain, Store};
-pub use counts::PortCounts;
+pub use counts::{PortCounts, TrimCounts};
 use flags::Equipment;
 pub use flags::PortFlags;
 pub use service::{Scheduled, Service};
