@@ -317,8 +317,8 @@ def test_priority_by_what_a_flow_has_sent(tmp_path):
     flows = run.tables["flows"]
     assert flows["retransmissions"].sum() == 0
     mss = 1460
-    # One packet of each flow opens its connection.
-    high, all_ = 4 * (1 + -(-100_000 // mss)), 4 * (1 + -(-1_200_000 // mss))
+    # One packet of each flow opens its connection, and one closes it.
+    high, all_ = 4 * (1 + -(-100_000 // mss)), 4 * (2 + -(-1_200_000 // mss))
     by = [sum(row["packets_in"] for row in rows if row["queue"] == level) for level in "765"]
     assert by[0] == high
     assert by[0] + by[1] == 4 * (1 + -(-1_000_000 // mss))
