@@ -155,6 +155,14 @@ def test_a_reader_is_one_line_in_the_list(monkeypatch, tmp_path):
         reader_of(nothing, "sizes")
 
 
+@pytest.mark.parametrize("text", ["digraph g {\n a -> b\n}\n", "// x\nstrict graph {\n a -- b\n}\n"])
+def test_a_graph_of_graphviz_is_refused_by_name(text, tmp_path):
+    path = tmp_path / "net.dot"
+    path.write_text(text)
+    with pytest.raises(SpecError, match=r"Graphviz \(DOT\)"):
+        reader_of(path)
+
+
 @pytest.mark.parametrize("gives", GIVES)
 def test_a_file_of_another_kind_is_named_by_its_kind(gives, tmp_path):
     other = next(reader for reader in READERS if reader.gives != gives and isinstance(reader.sample, str))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -29,6 +30,7 @@ READERS: list[Reader] = [
         "topology_htsim",
         "links_csv",
         "graphml",
+        "gml",
         "node_link",
         "sndlib",
         "sndlib_text",
@@ -52,6 +54,10 @@ READERS: list[Reader] = [
 """All formats, a line each. The first that recognises a file reads it."""
 
 
+_DOT = re.compile(r"^\s*(strict\s+)?(di)?graph\b[^\[{]*\{", re.MULTILINE)
+_DOT_HINT = "convert it: gv2gml of Graphviz, or networkx.nx_pydot.read_dot and networkx.write_gml"
+
+
 def reader_of(path: Path, gives: Gives | None = None) -> Reader:
     """The reader of a file, among those that give what is wanted. Raises SpecError if there is none."""
     head = Source(path).head()
@@ -63,6 +69,10 @@ def reader_of(path: Path, gives: Gives | None = None) -> Reader:
         if reader.recognises(head):
             rule = f"must hold {gives}; this file holds {reader.gives} ({reader.title})"
             raise SpecError([Fault("", rule, path, code="wrong-form")])
+    if _DOT.search(head.text or ""):
+        raise SpecError(
+            [Fault("", "is a graph of Graphviz (DOT), which has no reader", path, _DOT_HINT, "wrong-form")]
+        )
     for reader in fitting:
         if gives and reader.suffix and path.suffix == reader.suffix:
             return reader

@@ -16,6 +16,7 @@ use crate::params::Faults;
 use crate::queue::drop_tail::check_limit;
 use crate::queue::parts::gauge::Level;
 use shallows_units::Size;
+use std::collections::BTreeMap;
 
 crate::params! {
     /// pFabric. The packet of the flow with least left to send goes first; when the queue is full, one of the
@@ -33,25 +34,23 @@ impl Settings {
     }
 }
 
-/// A packet, and the rest of its flow.
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    packet: Packet,
-    remaining: u64,
+/// Which stream a packet belongs to: the data of a flow, or its acknowledgements.
+type Stream = (u32, bool);
+
+/// The stream of `packet`.
+fn stream(packet: &Packet) -> Stream {
+    (packet.flow, packet.flags.any(Flags::REVERSE))
 }
 
-impl Entry {
-    /// Which stream it belongs to: the data of a flow, or its acknowledgements.
-    fn stream(&self) -> (u32, bool) {
-        (self.packet.flow, self.packet.flags.any(Flags::REVERSE))
-    }
-}
-
-/// The discipline at work. The queues are short, so it looks at all packets, as the paper's switch does.
+/// The discipline at work. Two trees have the same packets, so that a long queue of a host's port costs no search through it.
 #[derive(Debug, Clone)]
 pub struct Discipline {
-    /// In order of arrival.
-    held: Vec<Entry>,
+    /// By what is left of the flow, of equals by arrival.
+    by_rest: BTreeMap<(u64, u64), Stream>,
+    /// By stream, and within it by arrival, with what is left.
+    by_stream: BTreeMap<(Stream, u64), (Packet, u64)>,
+    /// Packets that ever came: the next one's number.
+    arrived: u64,
     bytes: u64,
     limit: Level,
 }
@@ -59,11 +58,14 @@ pub struct Discipline {
 impl Discipline {
     /// Ready to run.
     pub fn new(settings: &Settings, _place: Place) -> Self {
-        Discipline { held: vec![], bytes: 0, limit: Level::new(Some(settings.limit)) }
+        let limit = Level::new(Some(settings.limit));
+        Discipline { by_rest: BTreeMap::new(), by_stream: BTreeMap::new(), arrived: 0, bytes: 0, limit }
     }
 
-    fn take(&mut self, place: usize) -> Packet {
-        let packet = self.held.remove(place).packet;
+    /// Takes packet `number` of `stream` out.
+    fn take(&mut self, stream: Stream, number: u64) -> Packet {
+        let (packet, remaining) = self.by_stream.remove(&(stream, number)).expect("it is held");
+        self.by_rest.remove(&(remaining, number));
         self.bytes -= u64::from(packet.size);
         packet
     }
@@ -72,14 +74,17 @@ impl Discipline {
 impl QueueDisc for Discipline {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut QueueCx<'_>) {
         packet.at = cx.now;
-        self.held.push(Entry { packet, remaining: cx.remaining });
+        let mine = self.arrived;
+        self.arrived += 1;
         self.bytes += u64::from(packet.size);
-        let mine = self.held.len() - 1;
-        while self.limit.is_below((self.held.len() as u64, self.bytes)) {
+        self.by_rest.insert((cx.remaining, mine), stream(&packet));
+        self.by_stream.insert((stream(&packet), mine), (packet, cx.remaining));
+        while self.limit.is_below((self.by_rest.len() as u64, self.bytes)) {
             // s.4.2: the packet with most left is dropped, of several the last to come.
-            let worst = (0..self.held.len()).max_by_key(|i| self.held[*i].remaining).expect("one is held");
+            let ((_, worst), stream) = self.by_rest.last_key_value().expect("one is held");
+            let (worst, stream) = (*worst, *stream);
             let why = if worst == mine { DropWhy::Full } else { DropWhy::Evicted };
-            let given_up = self.take(worst);
+            let given_up = self.take(stream, worst);
             cx.drop(given_up, why);
             if worst == mine {
                 break;
@@ -88,9 +93,9 @@ impl QueueDisc for Discipline {
     }
 
     fn dequeue(&mut self, _cx: &mut QueueCx<'_>) -> Option<Packet> {
-        let best = self.held.iter().min_by_key(|entry| entry.remaining)?.stream();
-        let earliest = self.held.iter().position(|entry| entry.stream() == best)?;
-        Some(self.take(earliest))
+        let best = *self.by_rest.first_key_value()?.1;
+        let ((_, earliest), _) = self.by_stream.range((best, 0)..).next()?;
+        Some(self.take(best, *earliest))
     }
 
     fn reads_remaining(&self) -> bool {
@@ -98,7 +103,7 @@ impl QueueDisc for Discipline {
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.held.len() as u64, bytes: self.bytes, ..Backlog::default() }
+        Backlog { packets: self.by_rest.len() as u64, bytes: self.bytes, ..Backlog::default() }
     }
 }
 
@@ -151,5 +156,36 @@ mod tests {
     fn of_equals_the_last_to_come_is_dropped() {
         let (out, dropped) = run(Size::Packets(1), &[(0, 0, 7), (1, 0, 7)]);
         assert_eq!((out, dropped), (vec![(0, 0)], vec![(1, 0, DropWhy::Full)]));
+    }
+
+    /// A search through all packets, as the paper's switch does it, gives the same departures and drops.
+    #[test]
+    fn a_search_through_all_packets_gives_the_same() {
+        let mut state = 1u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % below
+        };
+        for limit in [3, 10, 1000] {
+            let arrivals: Vec<(u32, u64, u64)> =
+                (0..500).map(|seq| (next(9) as u32, seq, next(12))).collect();
+            let mut held: Vec<(u32, u64, u64)> = vec![];
+            let (mut out, mut dropped) = (vec![], vec![]);
+            for arrival in &arrivals {
+                held.push(*arrival);
+                if held.len() > limit {
+                    let worst = (0..held.len()).max_by_key(|i| held[*i].2).expect("one is held");
+                    let why = if worst + 1 == held.len() { DropWhy::Full } else { DropWhy::Evicted };
+                    let (flow, seq, _) = held.remove(worst);
+                    dropped.push((flow, seq, why));
+                }
+            }
+            while let Some(best) = held.iter().min_by_key(|entry| entry.2).map(|entry| entry.0) {
+                let (flow, seq, _) =
+                    held.remove(held.iter().position(|entry| entry.0 == best).expect("held"));
+                out.push((flow, seq));
+            }
+            assert_eq!(run(Size::Packets(limit as u64), &arrivals), (out, dropped));
+        }
     }
 }

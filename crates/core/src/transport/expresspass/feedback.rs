@@ -5,7 +5,7 @@
 //! the rate moves by the weight w towards the link's, and from the second such period in a row on w grows by 0.05 before. Above: the rate
 //! falls to what passed and the target beyond it, if that is less, and w is halved. The rate is at least a credit a round trip.
 //!
-//! `control = "algorithm-1"` is that of Cho et al. 2017 s.3.2. Its target t is fixed. At most t: the rate moves by w towards C (1 + t), and from the
+//! `control = "algorithm-1"` is that of Cho et al. 2017 s.3.2 (compared with kalsasdf/inet, `xpassCore.cc`). Its target t is fixed. At most t: the rate moves by w towards C (1 + t), and from the
 //! second increase in a row on w goes half way to its maximum before. Above: the rate falls to rate (1 - loss) (1 + t), and w is halved. So a flow alone
 //! ends at C (1 + t), of which the port drops t / (1 + t), and its queue of credits is nearly always full. Credits of a second flow then find no room
 //! about half the time, those of the first, which are evenly spaced, hardly ever.
