@@ -191,6 +191,7 @@ struct State {
     prior_cwnd: f64,
     repairing: bool,
     sack: bool,
+    knows_rtt: bool,
     /// Where a loss ended the state, and the models before it.
     undo: (Option<Mode>, f64, f64, f64),
 }
@@ -259,6 +260,7 @@ impl Control {
             prior_cwnd: 0.0,
             repairing: false,
             sack: true,
+            knows_rtt: false,
             undo: (None, infinite, infinite, infinite),
         };
         state.init_pacing(Span::ZERO);
@@ -655,6 +657,14 @@ impl State {
         self.pacing_rate = self.s.startup_gain * self.initial / over.as_secs_f64();
     }
 
+    /// The handshake gives the round-trip time before any data leave; without one the first sample does, as in Linux
+    /// (tcp_bbr.c, bbr_set_pacing_rate). The draft's rate of a window a millisecond would stand for all of Startup.
+    fn know_rtt(&mut self, srtt: Span) {
+        if srtt > Span::ZERO && !std::mem::replace(&mut self.knows_rtt, true) {
+            self.init_pacing(srtt);
+        }
+    }
+
     fn set_pacing(&mut self, gain: f64) {
         let rate = gain * self.bw * (1.0 - self.s.pacing_margin);
         if self.full_reached || rate > self.pacing_rate {
@@ -746,9 +756,7 @@ impl CongestionControl for Control {
     /// s.5.4.1.
     fn on_transmit(&mut self, packet: &Transmit, cx: &Cx<'_>) {
         let state = &mut self.0;
-        if state.round_count == 0 && state.max_bw == 0.0 && packet.srtt > Span::ZERO {
-            state.init_pacing(packet.srtt);
-        }
+        state.know_rtt(packet.srtt);
         if packet.in_flight == 0 && packet.app_limited {
             state.idle_restart = true;
             state.extra_from = cx.now;
@@ -789,6 +797,7 @@ impl CongestionControl for Control {
         if std::mem::replace(&mut state.repairing, rs.repairing) && !rs.repairing {
             state.restore_cwnd();
         }
+        state.know_rtt(rs.srtt);
         state.update_latest(rs);
         state.update_congestion(rs);
         state.update_aggregation(rs, cx.now);
