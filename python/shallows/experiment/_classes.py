@@ -14,6 +14,7 @@ from shallows.experiment.base import CustomPart, Part, WholeExperiment
 
 __all__ = [
     "AimdCc",
+    "Bbr3Cc",
     "BulkLoad",
     "CbrCc",
     "CodelQueue",
@@ -569,6 +570,87 @@ class CopaCc(Part):
 
     reset_at_crossing: bool = True
     """Whether a velocity above 1 ends at once when the rate crosses the target. The paper's text ends it when the windows compared say so; until then the window would go on in large steps. Default: mvfst Copa.cpp: changeDirection."""
+
+
+class Bbr3Cc(Part):
+    """BBRv3. A model of the path sets rate and window; losses above 2 % bound it (draft-ietf-ccwg-bbr, August 2026)."""
+
+    kind: Literal["bbr3"] = "bbr3"
+
+    startup_gain: float = 2.77
+    """Pacing gain of Startup. Range (1, 10]. Default: draft s.2.5: 4 ln 2 = 2.77."""
+
+    drain_gain: float = 0.5
+    """Pacing gain of Drain. Range (0, 1]. Default: draft s.2.5."""
+
+    down_gain: float = 0.9
+    """Pacing gain of ProbeBW_DOWN. Range (0, 1]. Default: draft s.5.6.1."""
+
+    up_gain: float = 1.25
+    """Pacing gain of ProbeBW_UP. Range [1, 10]. Default: draft s.5.6.1."""
+
+    cwnd_gain: float = 2.0
+    """Window in bandwidth-delay products. Range [1, 100]. Default: draft s.2.6."""
+
+    up_cwnd_gain: float = 2.25
+    """The same in ProbeBW_UP. Range [1, 100]. Default: draft s.5.6.1."""
+
+    pacing_margin: float = 0.01
+    """Share by which the rate stays below the estimated bandwidth. Range [0, 1). Default: draft s.2.5: 1 %."""
+
+    loss_thresh: float = 0.02
+    """Share of the data in flight whose loss is too much. Range (0, 1). Default: draft s.2.8."""
+
+    beta: float = 0.7
+    """Share of the short-term model that a round trip with loss leaves. Range (0, 1). Default: draft s.2.8."""
+
+    headroom: float = 0.15
+    """Share of inflight_longterm left to others. Range [0, 1). Default: draft s.2.8."""
+
+    min_pipe: int = 4
+    """Least window in segments. Range [1, 1000]. Default: draft s.2.8."""
+
+    max_bw_cycles: int = 2
+    """Probing cycles over which the bandwidth is the greatest sample. Range [1, 100]. Default: draft s.2.11."""
+
+    extra_acked_rounds: int = 10
+    """Round trips over which aggregation of acknowledgements is remembered; one in Startup. Range [1, 1000]. Default: draft s.2.12."""
+
+    full_rounds: int = 3
+    """Rounds without growth after which the pipe is full. Range [1, 100]. Default: draft s.5.3.1.2."""
+
+    full_growth: float = 1.25
+    """Growth of the delivery rate that is growth. Range (1, 10]. Default: draft s.5.3.1.2: 25 %."""
+
+    startup_losses: int = 6
+    """Lost ranges in a round trip of Startup that end it. Range [1, 1000]. Default: draft s.5.3.1.3."""
+
+    drain_rounds: int = 3
+    """Most round trips of Drain. Range [1, 100]. Default: draft s.5.3.2."""
+
+    probe_wait: str = '2s'
+    """Least time between two probes for bandwidth. Range (0s, 1000s]. Default: draft s.5.3.3.8."""
+
+    probe_wait_spread: str = '1s'
+    """Greatest random time on top. Range [0s, 1000s]. Default: draft s.5.3.3.8."""
+
+    probe_rounds: int = 63
+    """Most round trips between two probes. Range [1, 10000]. Default: draft s.5.3.3.8."""
+
+    min_rtt_window: str = '10s'
+    """Time over which the round-trip time is the least sample. Range (0s, 1000s]. Default: draft s.2.16."""
+
+    probe_rtt_interval: str = '5s'
+    """Time without a lower sample, after which ProbeRTT begins. Range (0s, 1000s]. Default: draft s.2.16."""
+
+    probe_rtt_time: str = '200ms'
+    """Its least length. Range (0s, 100s]. Default: draft s.2.16."""
+
+    probe_rtt_gain: float = 0.5
+    """Its window in bandwidth-delay products. Range (0, 1]. Default: draft s.2.16."""
+
+    offload_quanta: int = 3
+    """Send quanta that the window leaves room for at least: 3 with TCP's offload, 1 with QUIC. Range [0, 10]. Default: draft s.5.5.8."""
 
 
 class PfabricCc(Part):
@@ -1984,7 +2066,7 @@ class Transport(Part):
     handshake_marks: bool = False
     """Whether the SYN+ACK's ECN-Echo counts as a mark. Default: RFC 3168 s.6.1.1: it agrees on ECN; ns-2's DCTCP counts it."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr3Cc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr3", "pfabric", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -2053,7 +2135,7 @@ class Roce(Part):
     cnp_priority: int | Literal["none"] = 'none'
     """Priority of notifications, or "none": that of the acknowledgements. Range [0, 7]. Default: Zhu 2015: a high one of its own."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr3Cc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr3", "pfabric", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -2083,7 +2165,7 @@ class Ndp(Part):
     untrimmed: Literal["refused", "allowed"] = 'refused'
     """Whether ports of switches may drop packets that they could trim. Default: Handley 2017 s.3: a receiver learns of each packet."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr3Cc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr3", "pfabric", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -2134,7 +2216,7 @@ class Expresspass(Part):
     unmetered: Literal["refused", "allowed"] = 'refused'
     """Whether ports of switches may pass credits on without a meter, and credits may take other links than data. Default: Cho 2017 s.3.1: every port meters, and paths are symmetric."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr3Cc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr3", "pfabric", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -2170,7 +2252,7 @@ class Homa(Part):
     timeout: str = '2ms'
     """A receiver asks again for what was granted when nothing has come for so long, and a sender that gets no answer sends again. Range (0s, 10000s]. Default: ours: Montazeri 2018 s.3.7 speaks of a few milliseconds."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr3Cc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr3", "pfabric", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -2194,7 +2276,7 @@ class Udp(Part):
     send_buffer: str = '212992B'
     """Most bytes of a sender in its host's port. A datagram that would exceed it waits. Range [1B, ]. Default: Linux net.core.wmem_default, where a program that blocks waits."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr3Cc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr3", "pfabric", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 

@@ -32,6 +32,73 @@ pub struct Ack {
     pub sent: u64,
 }
 
+/// What an acknowledgement tells of the delivery rate (draft-ietf-ccwg-bbr s.4.1, RS).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RateSample {
+    /// Bytes delivered in a second; 0 where the interval is too short to tell.
+    pub rate: f64,
+    /// Bytes delivered over the interval.
+    pub delivered: u64,
+    /// The interval.
+    pub interval: Span,
+    /// Bytes that were delivered when the newest packet left; none where nothing is newly delivered.
+    pub prior_delivered: Option<u64>,
+    /// The newest packet left while the application limited the sender.
+    pub app_limited: bool,
+    /// Bytes in flight when it had left.
+    pub tx_in_flight: u64,
+    /// Bytes lost since then.
+    pub lost: u64,
+    /// Bytes that this acknowledgement is the first to report.
+    pub newly_acked: u64,
+    /// Bytes delivered so far.
+    pub total_delivered: u64,
+    /// Bytes in flight now.
+    pub in_flight: u64,
+    /// Its round-trip time.
+    pub rtt: Option<Span>,
+    /// Smoothed round-trip time, zero before the first.
+    pub srtt: Span,
+    /// The window was full at some time of the last round trip.
+    pub cwnd_limited: bool,
+    /// Fast recovery is under way.
+    pub in_fast_recovery: bool,
+    /// Losses are being repaired, after a timeout or not.
+    pub repairing: bool,
+    /// It reports a mark.
+    pub ece: bool,
+    /// The connection uses SACK.
+    pub sack: bool,
+}
+
+/// A packet that is found lost.
+#[derive(Debug, Clone, Copy)]
+pub struct LostPacket {
+    /// Its payload.
+    pub bytes: u64,
+    /// Bytes lost since it left, itself included.
+    pub lost: u64,
+    /// Bytes in flight when it had left.
+    pub in_flight: u64,
+    /// It left while the application limited the sender.
+    pub app_limited: bool,
+    /// The packet before it was not found lost just before.
+    pub begins_range: bool,
+    /// Bytes delivered so far.
+    pub delivered: u64,
+}
+
+/// A packet is about to leave.
+#[derive(Debug, Clone, Copy)]
+pub struct Transmit {
+    /// Bytes in flight before it leaves.
+    pub in_flight: u64,
+    /// The application limits the sender.
+    pub app_limited: bool,
+    /// Smoothed round-trip time, zero before the first.
+    pub srtt: Span,
+}
+
 /// Why the window should shrink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Congestion {
@@ -81,13 +148,15 @@ pub struct FlowInfo<'a> {
     pub bytes: Option<u64>,
     /// Its path.
     pub path: PathInfo,
+    /// The run's seed and the connection's number in the run, for a stream of random numbers.
+    pub random: (u64, u64),
 }
 
 impl Default for FlowInfo<'_> {
     /// Without class and size, at 10 Gb/s through one switch, 100 us there and back: for tests.
     fn default() -> Self {
         let path = PathInfo { line_rate: Rate::gbps(10), switches: 1, base_rtt: Span::us(100) };
-        FlowInfo { class: "", bytes: None, path }
+        FlowInfo { class: "", bytes: None, path, random: (1, 0) }
     }
 }
 

@@ -8,7 +8,9 @@ pub mod parts;
 
 use crate::params::Beyond;
 use crate::port_control::Feedback;
-pub use facts::{Ack, Congestion, Cx, FlowInfo, Kind, MessageInfo, Outgoing};
+pub use facts::{
+    Ack, Congestion, Cx, FlowInfo, Kind, LostPacket, MessageInfo, Outgoing, RateSample, Transmit,
+};
 pub use parts::path::PathInfo;
 pub use parts::rate_paced::RatePaced;
 pub use parts::window::{Window, WindowRules};
@@ -73,6 +75,19 @@ pub trait CongestionControl: Send {
     /// The application is about to write a message: once for each, before the first of its bytes is sent,
     /// and before the SYN where the connection is opened for it.
     fn on_message(&mut self, _message: &MessageInfo, _cx: &Cx<'_>) {}
+    /// A packet is about to leave. This and the next four only where the settings ask for samples ([`CcSettings::samples`]).
+    fn on_transmit(&mut self, _packet: &Transmit, _cx: &Cx<'_>) {}
+    /// A packet is found lost, after the [`CongestionControl::on_congestion`] that it may cause.
+    fn on_packet_lost(&mut self, _packet: &LostPacket, _cx: &Cx<'_>) {}
+    /// The retransmission timer expired, its losses are told, and so many bytes are still in flight.
+    fn on_timeout(&mut self, _in_flight: u64, _cx: &Cx<'_>) {}
+    /// The repair under way was needless: the original has been delivered.
+    fn on_needless_repair(&mut self, _cx: &Cx<'_>) {}
+    /// Every acknowledgement at its end; returns whether the control limits the sender of itself, so that samples of packets
+    /// that leave now tell as little as those that the application limits.
+    fn on_sample(&mut self, _sample: &RateSample, _cx: &Cx<'_>) -> bool {
+        false
+    }
     /// Values that a sampler may record, such as `alpha`.
     fn observe(&self, _put: &mut dyn FnMut(&'static str, f64)) {}
 }
@@ -83,6 +98,10 @@ pub trait MakeControl: Send + Sync {
     fn announce(&self, serial: u32);
     /// Whether its controls may work in any thread, each in one at a time. Python's hold the interpreter's lock.
     fn works_in_any_thread(&self) -> bool {
+        false
+    }
+    /// Whether its controls get samples of the delivery rate.
+    fn samples(&self) -> bool {
         false
     }
     /// The control of that connection.
@@ -116,6 +135,10 @@ pub trait CcSettings {
     }
     /// Whether its window may more than double in a round trip, so that the estimate of memory has no bound for it.
     fn opens_freely(&self) -> bool {
+        false
+    }
+    /// Whether it gets samples of the delivery rate, and keeps its own window while losses are repaired.
+    fn samples(&self) -> bool {
         false
     }
     /// The rate that it keeps whatever happens, if it does.
@@ -216,6 +239,14 @@ macro_rules! algorithms {
                 }
             }
 
+            /// Whether it gets samples of the delivery rate.
+            pub fn samples(&self) -> bool {
+                match self {
+                    $( Algorithm::$variant(s) => s.samples(), )*
+                    Algorithm::Custom(custom) => custom.made.as_ref().is_some_and(|made| made.samples()),
+                }
+            }
+
             /// Whether its pacing rate is that of the wire, headers included.
             pub fn paces_wire(&self) -> bool {
                 match self {
@@ -262,7 +293,7 @@ macro_rules! algorithms {
                     $( Algorithm::$variant(s) => s.rdma(), )*
                     Algorithm::Custom(_) => false,
                 };
-                made_for_it || self.ecn() == EcnUse::Off && self.protocol().is_none() && self.backend().is_none()
+                made_for_it || self.ecn() == EcnUse::Off && !self.samples() && self.protocol().is_none() && self.backend().is_none()
             }
 
             /// Whether it runs over READ, whose data nobody acknowledges.
@@ -352,6 +383,7 @@ algorithms! {
     "hpcc" => Hpcc(hpcc),
     "swift" => Swift(swift),
     "copa" => Copa(copa),
+    "bbr3" => Bbr3(bbr3),
     "pfabric" => PFabric(pfabric),
     "line-rate" => LineRate(line_rate),
     "kernel" => Kernel(kernel) on "linux",
@@ -408,6 +440,21 @@ impl CongestionControl for AnyCc {
     }
     fn keep_time(&mut self, sent: u64, cx: &Cx<'_>) {
         each!(self, cc => cc.keep_time(sent, cx));
+    }
+    fn on_transmit(&mut self, packet: &Transmit, cx: &Cx<'_>) {
+        each!(self, cc => cc.on_transmit(packet, cx));
+    }
+    fn on_packet_lost(&mut self, packet: &LostPacket, cx: &Cx<'_>) {
+        each!(self, cc => cc.on_packet_lost(packet, cx));
+    }
+    fn on_timeout(&mut self, in_flight: u64, cx: &Cx<'_>) {
+        each!(self, cc => cc.on_timeout(in_flight, cx));
+    }
+    fn on_needless_repair(&mut self, cx: &Cx<'_>) {
+        each!(self, cc => cc.on_needless_repair(cx));
+    }
+    fn on_sample(&mut self, sample: &RateSample, cx: &Cx<'_>) -> bool {
+        each!(self, cc => cc.on_sample(sample, cx))
     }
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         each!(self, cc => cc.observe(put));

@@ -101,7 +101,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     let config = |(load, Load { work, .. }): (&LoadSpec, &Load)| {
         let config = Config::new(&load.transport);
         let predicts = config.predicts && experiment.short_ways;
-        let mut config = Config { predicts, emission: work.emission(), ..config };
+        let mut config = Config { predicts, emission: work.emission(), seed: experiment.run.seed, ..config };
         if config.roce.above_path {
             config.roce.timeouts[1] = drain;
         }

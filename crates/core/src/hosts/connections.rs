@@ -164,7 +164,7 @@ impl Connections<'_> {
             self.roster.note_opening(opener.load, ends, self.now);
         }
         let class = &self.roster.classes[load.class as usize];
-        let info = FlowInfo { class: &class.name, bytes, path };
+        let info = FlowInfo { class: &class.name, bytes, path, random: (config.seed, u64::from(serial)) };
         let about = About {
             id,
             serial,

@@ -56,6 +56,9 @@ impl Sender {
         if self.half.state != State::Established || packet.seq > self.high {
             return;
         }
+        if config.samples {
+            self.note_app_limit(config);
+        }
         let flight = self.flight(config);
         let delivered = match sack {
             Some(held) if held.blocks > 0 => self.read_sack(held.sacked(), packet, config, net.now),
@@ -86,6 +89,9 @@ impl Sender {
             self.with_cc(config, net.now, |cc, cx| cc.grow(&ack, cx));
         }
         self.ecn.echoed = ece;
+        if config.samples {
+            self.end_sample(heard, config, net.now);
+        }
         self.pump_here(config, net);
     }
 
@@ -93,6 +99,9 @@ impl Sender {
     #[inline(never)]
     fn read_sack(&mut self, blocks: &[(u64, u64)], packet: &Packet, config: &Config, now: Time) -> u64 {
         let low = self.half.una.max(packet.seq);
+        if config.samples {
+            self.sample_sacked(blocks, low, now);
+        }
         let Some(rack) = self.losses.rack() else { return self.board.update(blocks, low, self.high) };
         // RFC 8985 s.6.2 step 3: in the order of numbers, or as a delayed acknowledgement reports them below the first
         // hole would look overtaken.
@@ -146,6 +155,9 @@ impl Sender {
     ) -> (Heard, Option<Ack>) {
         let now = net.now;
         heard.acked = una - self.half.una;
+        if config.samples {
+            self.sample_acked(una, heard.stamp, now);
+        }
         let known = if self.board.is_empty() {
             self.reported_by_duplicates(heard.acked, config)
         } else {

@@ -198,7 +198,10 @@ impl Sender {
         self.early.at = Time::MAX;
         let Some(rack) = self.losses.rack() else { return };
         rack.on_timeout(net.now);
-        if let Some((seq, end)) = rack.next_lost() {
+        if config.samples {
+            self.note_timeout(config, net.now);
+        }
+        if let Some((seq, end)) = self.losses.rack().and_then(|rack| rack.next_lost()) {
             self.resend(seq, end, config, net);
         }
     }
@@ -230,6 +233,9 @@ impl Sender {
             self.reduce_by_time(Heard { delivered: config.rules.mss, ..Heard::default() }, config);
         } else {
             self.reduce_again(found, config, net.now);
+        }
+        if config.samples {
+            self.note_losses(config, net.now);
         }
         self.time_oldest(config, net.now);
         if let Some(wait) = found.wait {

@@ -76,6 +76,10 @@ pub struct Config {
     pub echo: EchoMode,
     /// Acknowledgements that are as nearly all are take a short way (`prediction.rs`).
     pub predicts: bool,
+    /// The congestion control gets samples of the delivery rate, and keeps its own window while losses are repaired.
+    pub samples: bool,
+    /// Seed of the run, for congestion controls that draw.
+    pub seed: u64,
     /// Packets carry a header that switches read and write.
     pub explicit: bool,
     /// Bytes of headers that count against the pacing rate: a rate that switches give is the wire's.
@@ -121,6 +125,8 @@ impl Config {
         let initial_window = s.bytes(s.initial_window) as f64;
         let mut config = Config {
             predicts: false,
+            samples: transport.cc.samples(),
+            seed: 1,
             rules: WindowRules {
                 mss: s.mss.as_u64(),
                 initial_window,
@@ -181,6 +187,10 @@ impl Config {
             cc: transport.cc.clone(),
             settings: s.clone(),
         };
+        if config.samples {
+            // draft-ietf-ccwg-bbr s.5.6.4.4: the window in a repair is the control's, and no proportional reduction's.
+            (config.settings.prr, config.settings.prr_on_ecn) = (false, false);
+        }
         config.predicts = config.can_predict();
         config
     }

@@ -21,6 +21,7 @@ pub mod profiles;
 mod prr;
 pub mod rack;
 pub mod ranges;
+pub mod rates;
 pub mod receiver;
 pub mod recovery;
 pub mod roce;

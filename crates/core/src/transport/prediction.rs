@@ -19,7 +19,7 @@ impl Config {
     /// Whether its settings leave nothing but the common questions to a predicted acknowledgement.
     pub(super) fn can_predict(&self) -> bool {
         let s = &self.settings;
-        let plain_acks = !self.explicit && !self.rack && self.echo != EchoMode::Counted;
+        let plain_acks = !self.explicit && !self.samples && !self.rack && self.echo != EchoMode::Counted;
         let plain_window = s.arithmetic == Arithmetic::Exact && !self.whole_windows && !s.prr_on_ecn;
         let plain_sending = s.burst == 1 && !s.nagle;
         let exact_rtt = s.rtt_by == RttBy::Timestamps;

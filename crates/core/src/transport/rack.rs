@@ -320,6 +320,15 @@ impl Rack {
         Some((next.seq, next.end))
     }
 
+    /// First numbers of the segments that are lost and not sent again, lowest first.
+    pub fn waiting(&self) -> Vec<u64> {
+        if self.waiting == 0 {
+            return vec![];
+        }
+        let from = self.segments.partition_point(|s| s.seq < self.unsent);
+        self.segments.range(from..).filter(|s| s.lost && !s.again).map(|s| s.seq).collect()
+    }
+
     /// The segment that was sent last of all by number.
     pub fn last(&self) -> Option<(u64, u64)> {
         self.segments.back().map(|s| (s.seq, s.end))

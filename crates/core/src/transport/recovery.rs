@@ -221,6 +221,9 @@ impl Sender {
                 self.board.clear(); // RFC 2018 s.8: the receiver may have reneged
             }
         }
+        if config.samples && !self.losses.is_by_time() {
+            self.note_timeout(config, now);
+        }
         self.half.rto_at = self.rto_from(now, config);
         self.resend_after_timeout(config, net);
         self.pump(config, net);

@@ -9,6 +9,7 @@ use super::config::Config;
 use super::detection::LossDetection;
 use super::explicit::Explicit;
 use super::half::{Half, State};
+use super::rates::Rates;
 use super::recovery::Recovery;
 use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
@@ -43,6 +44,8 @@ pub struct Sender {
     pub board: Scoreboard,
     /// How it finds losses.
     pub losses: LossDetection,
+    /// Samples of the delivery rate, where the congestion control asks for them.
+    pub(super) rates: Option<Box<Rates>>,
     /// Explicit congestion notification.
     pub ecn: EcnState,
     /// How far the window is used.
@@ -77,6 +80,7 @@ impl Sender {
             recovery: Recovery::Open,
             board: Scoreboard::default(),
             losses: LossDetection::new(config),
+            rates: config.samples.then(Box::default),
             ecn: EcnState { agreed: config.ecn, echoed: false, send_cwr: false, ace: (0, 0) },
             usage: Usage::default(),
             next: 0,
@@ -122,6 +126,9 @@ impl Sender {
 
     /// The application writes `bytes` more.
     pub fn write(&mut self, bytes: u64, config: &Config, net: &mut Net) {
+        if config.samples {
+            self.note_app_limit(config);
+        }
         self.half.write(bytes);
         self.pump(config, net);
     }

@@ -179,6 +179,9 @@ impl Sender {
     /// Sends the `payload` bytes from `seq`.
     #[inline(always)]
     pub(super) fn emit(&mut self, seq: u64, payload: u64, fin: bool, config: &Config, net: &mut Net) {
+        if config.samples {
+            self.note_sending(seq, payload, config, net.now);
+        }
         if seq >= self.high {
             return self.emit_new(seq, payload, fin, config, net);
         }

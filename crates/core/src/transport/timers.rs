@@ -92,6 +92,9 @@ impl Sender {
 
     /// A timer event has come.
     pub fn on_timer(&mut self, config: &Config, net: &mut Net) {
+        if config.samples {
+            self.note_app_limit(config);
+        }
         if net.now >= self.early.at {
             return self.on_early_timer(config, net);
         }

@@ -4,6 +4,7 @@
 //! stands, and the reason of its tolerance. Laws that hold exactly are held to the picosecond.
 
 mod acks;
+mod bbr3;
 mod bench;
 mod collective;
 mod connection;
