@@ -40,7 +40,13 @@ def test_an_expectation_has_the_unit_of_its_metric(text, bound):
     assert found.bound == bound and found.metric == text.split()[0].split("==")[0]
 
 
-@pytest.mark.parametrize("text", ["s0.1.ended_ps < 2", "s0.1.status", "a->b.mean_bps > fast", "x < 1 2"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("s0.1.ended_ps < 2", "s0.1.status", "a->b.mean_bps > fast", "s0.1.status < 1 2"),
+        *("s0.1.state < 1", "a->b.share > 2 * a->b.mean_bps", "a->b.share > 2 * a->b.share"),
+    ],
+)
 def test_a_wrong_form_or_unit_is_refused(text, tmp_path):
     with pytest.raises(SpecError):
         expectations.read([text])
@@ -61,14 +67,34 @@ def test_a_wrong_form_or_unit_is_refused(text, tmp_path):
     ],
 )
 def test_the_whole_interval_decides_over_seeds(values, verdict):
-    [judged] = expectations.judge(expectations.read(["x < 2"]), [{"x": value} for value in values])
+    [judged] = expectations.judge(
+        expectations.read(["s0.1.status < 2"]), [{"s0.1.status": value} for value in values]
+    )
     assert judged.verdict == verdict
     with pytest.raises(SpecError, match="names no metric of this run"):
-        expectations.judge(expectations.read(["y < 2"]), [{"x": 1}])
+        expectations.judge(expectations.read(["s1.1.status < 2"]), [{"s0.1.status": 1}])
+
+
+def test_two_metrics_are_compared_with_a_factor():
+    """The grammar is that of `run --expect`."""
+    wanted = expectations.read(["a->r0.share < 2 * b->r0.share", "a->r0.share > b->r0.share"])
+    runs = [{"a->r0.share": 0.3 + d, "b->r0.share": 0.2 + 2 * d} for d in (0.0, 0.001, 0.002)]
+    found = expectations.judge(wanted, runs)
+    assert [each.verdict for each in found] == ["holds", "holds"]
+    assert found[1].estimate.value == pytest.approx(0.099) and "the difference is" in found[1].measured
+    assert "s0.1.status" in str(_refused("s0.1.state < 1"))
+
+
+def _refused(text):
+    with pytest.raises(SpecError) as error:
+        expectations.read([text])
+    return error.value
 
 
 def test_junit_has_a_case_for_each_expectation_and_each_broken_run(tmp_path):
-    judged = expectations.judge(expectations.read(["x < 2", "x > 2"]), [{"x": 1}])
+    judged = expectations.judge(
+        expectations.read(["s0.1.status < 2", "s0.1.status > 2"]), [{"s0.1.status": 1}]
+    )
     expectations.write_junit(tmp_path / "all.xml", "net.toml", judged, ["it panicked"])
     [suite] = ElementTree.parse(tmp_path / "all.xml").getroot()
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
