@@ -15,7 +15,7 @@ from shallows.packetdrill import kernel
 from shallows.packetdrill.run import Outcome, files, run
 
 HEAD = """# The simulator and the kernel's own packet scripts ({inside}), by name.
-# Written by tools/packet_scripts.py and read by hand; `./shallows packetdrill --kernel` compares, and
+# Written by tools/packet_scripts.py and read by hand; `./shallows packetdrill --selftests` compares, and
 # docs/validation/packetdrill.md is made from it.
 
 version = "{version}"
@@ -40,7 +40,7 @@ They are GPL and not copied.
 
 <!-- not run: fetches the kernel's source -->
 ```sh
-./shallows packetdrill --kernel
+./shallows packetdrill --selftests
 ```
 
 The command fetches the source of `./shallows linux build` if it is missing, and compares with this page.

@@ -44,6 +44,35 @@ static void mounted(const char *what, const char *where, const char *kind, unsig
 		fail("mounting %s on %s (is CONFIG_OVERLAY_FS in this kernel?)", kind, where);
 }
 
+/* Whether the kernel has packets by way of a program. */
+static int has_tun(void)
+{
+	FILE *file = fopen("/proc/misc", "r");
+	char line[100];
+	int found = 0;
+
+	while (file && fgets(line, sizeof line, file))
+		found |= strstr(line, " tun\n") != NULL;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* Programs have version 6 of IP on their loopback and on devices of their own. The network of the file has version 4: its
+ * devices were made without, so that no packet of version 6 is on its wires. */
+static void allow_version_6(void)
+{
+	static const char *const devices[] = { "lo", "default" };
+	char path[100];
+
+	if (access(VERSION_6, F_OK))
+		return;
+	for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+		snprintf(path, sizeof path, VERSION_6 "/conf/%s/disable_ipv6", devices[i]);
+		write_line(path, "0");
+	}
+}
+
 static void make_devices(const char *top)
 {
 	char path[100], to[200];
@@ -58,6 +87,13 @@ static void make_devices(const char *top)
 	for (size_t i = 0; i < sizeof LINKS / sizeof *LINKS; i++) {
 		snprintf(to, sizeof to, "%s/%s", path, LINKS[i].name);
 		if (symlink(LINKS[i].to, to))
+			fail("making %s", to);
+	}
+	if (has_tun()) {
+		snprintf(to, sizeof to, "%s/net", path);
+		mkdir(to, 0755);
+		snprintf(to, sizeof to, "%s/net/tun", path);
+		if (mknod(to, S_IFCHR | 0666, makedev(10, 200)) || chmod(to, 0666))
 			fail("making %s", to);
 	}
 	snprintf(to, sizeof to, "%s/pts", path);
@@ -119,6 +155,10 @@ void prepare_host(int node)
 	enter(node); /* whose devices are to be seen */
 	snprintf(place, sizeof place, "%s/sys", path);
 	mounted("sys", place, "sysfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+	snprintf(place, sizeof place, "%s/sys/kernel/tracing", path);
+	if (!access(place, F_OK) && mount("trace", place, "tracefs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+		fail("mounting tracefs on %s", place);
+	allow_version_6();
 	make_devices(path);
 }
 

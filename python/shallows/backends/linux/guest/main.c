@@ -92,6 +92,19 @@ static void tell_all_messages(void)
 		fail("the level of the kernel's messages");
 }
 
+/* A namespace takes as its default any control that this kernel has, as the first namespace does: others are refused there
+ * unless they are allowed to everyone (tcp_set_default_congestion_control). */
+static void allow_all_controls(void)
+{
+	FILE *file = fopen("/proc/sys/net/ipv4/tcp_available_congestion_control", "r");
+	char names[1000];
+
+	if (!file || !fgets(names, sizeof names, file) || fclose(file))
+		fail("the kernel's congestion controls");
+	names[strcspn(names, "\n")] = 0;
+	write_line("/proc/sys/net/ipv4/tcp_allowed_congestion_control", names);
+}
+
 static void write_messages_of_kernel(void)
 {
 	static char text[1 << 20];
@@ -246,6 +259,12 @@ int main(void)
 	memory = fopen("/proc/sys/net/ipv4/tcp_mem", "w");
 	if (!memory || fputs("200000 400000 800000\n", memory) < 0 || fclose(memory))
 		fail("tcp_mem: %s", strerror(errno));
+	allow_all_controls();
+	if (!access(VERSION_6, F_OK)) { /* namespaces have what this one has, and no device speaks unasked */
+		write_line("/proc/sys/net/core/devconf_inherit_init_net", "1");
+		write_line(VERSION_6 "/conf/all/disable_ipv6", "1");
+		write_line(VERSION_6 "/conf/default/disable_ipv6", "1");
+	}
 	loop = epoll_create1(EPOLL_CLOEXEC);
 	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	watch(timer, NULL, EPOLLIN, 0);
