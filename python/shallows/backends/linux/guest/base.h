@@ -21,7 +21,7 @@ FILE *output(const char *name);
 /* Writes a file of /proc whole. */
 void write_line(const char *path, const char *text);
 
-#define VERSION_6 "/proc/sys/net/ipv6"
+#define VERSION_6 "/proc/sys/net/ipv6/conf/default/disable_ipv6"
 
 void done(FILE *file);
 

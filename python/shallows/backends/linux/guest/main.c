@@ -38,6 +38,7 @@ static void obey(char *line, FILE *plan)
 	else if (!strcmp(line, "file")) write_file(words, plan);
 	else if (!strcmp(line, "sysctl")) set_sysctl(words);
 	else if (!strcmp(line, "parameter")) set_parameter(words);
+	else if (!strcmp(line, "quiet")) quiet_node(words);
 	else if (!strcmp(line, "offers")) tell_offers(words);
 	else if (!strcmp(line, "tap")) add_tap(words);
 	else if (!strcmp(line, "counters")) add_counters(words);
@@ -260,11 +261,6 @@ int main(void)
 	if (!memory || fputs("200000 400000 800000\n", memory) < 0 || fclose(memory))
 		fail("tcp_mem: %s", strerror(errno));
 	allow_all_controls();
-	if (!access(VERSION_6, F_OK)) { /* namespaces have what this one has, and no device speaks unasked */
-		write_line("/proc/sys/net/core/devconf_inherit_init_net", "1");
-		write_line(VERSION_6 "/conf/all/disable_ipv6", "1");
-		write_line(VERSION_6 "/conf/default/disable_ipv6", "1");
-	}
 	loop = epoll_create1(EPOLL_CLOEXEC);
 	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	watch(timer, NULL, EPOLLIN, 0);
