@@ -14,14 +14,13 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from shallows.backends.linux import cache, tools
 from shallows.backends.linux.gpl import edits
 from shallows.errors import ShallowsError
 
-PRODUCTS = ("*.o", "*.a", "*.ko", ".*.cmd", ".config", ".config.old", ".git")
+PRODUCTS = re.compile(r".*\.(o|a|ko)|\..*\.cmd|\.config(\.old)?|\.git")
 """Files of a built tree beside its sources, and directories that would be long to walk."""
 
 PRODUCED = re.compile(r"include/(config|generated)|arch/[^/]+/include/generated")
@@ -190,7 +189,7 @@ def _files(tree: Path) -> Iterator[tuple[str, Stamp]]:
         with os.scandir(f"{top}/{own}" if own else top) as entries:
             for entry in entries:
                 path = f"{own}/{entry.name}" if own else entry.name
-                if any(fnmatchcase(entry.name, pattern) for pattern in PRODUCTS):
+                if PRODUCTS.fullmatch(entry.name):
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     if not PRODUCED.fullmatch(path):

@@ -40,7 +40,18 @@ SETTING = "linux.kernel"
 REFUSED_ON_PURPOSE = {"CONFIG_HZ_1000"}
 """Newer kernels ask for HZ where older have one for User-Mode Linux alone; one of the two is never taken."""
 
-__all__ = ["SETTING", "Kernel", "build", "check_config", "clean", "find", "named", "running", "status"]
+__all__ = [
+    "SETTING",
+    "Kernel",
+    "build",
+    "check_config",
+    "choose",
+    "clean",
+    "find",
+    "named",
+    "running",
+    "status",
+]
 
 Tell = Callable[[str], None]
 Progress = Callable[[float], None]
@@ -206,7 +217,7 @@ def build(
         name = cache.digest(archive, *recipe)
         found = _kernels() / name / "about.json"
         if found.exists():
-            _choose(name)
+            choose(name)
             return Kernel(found.parent / "linux", json.loads(found.read_text()))
         bench = Bench.of((package or source.DEFAULT).removeprefix("linux-source-"), recipe)
         bench.hold_archive(archive, tell)
@@ -286,11 +297,12 @@ def _keep(binary: Path, about: dict[str, Any]) -> Kernel:
         shutil.copyfile(config, new / "config")
     (new / "about.json").write_text(json.dumps(about, indent=1))
     cache.put(new, place)
-    _choose(about["hash"])
+    choose(about["hash"])
     return Kernel(place / "linux", about)
 
 
-def _choose(name: str) -> None:
+def choose(name: str) -> None:
+    """Makes a kernel of the cache the one that runs use."""
     new = _kernels() / f".current-{os.getpid()}"
     new.write_text(name + "\n")
     new.replace(_kernels() / "current")
