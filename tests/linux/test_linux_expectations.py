@@ -121,6 +121,20 @@ def test_the_workflow_of_the_page_names_what_is_there():
     assert (ROOT / "tools" / "uv").exists() and (ROOT / "python/shallows/backends/linux/gpl").is_dir()
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--qlog",), "--qlog: needs --out"),
+        (("--format", "pdf"), "--format: needs --out"),
+        (("--qlog", "--out", "out", "--env", "QLOGDIR=/x"), "--qlog: sets QLOGDIR itself"),
+    ],
+)
+def test_figures_and_qlog_need_a_directory(tmp_path, options, said):
+    file = write_toml(tmp_path / "net.toml", NET)
+    ran = command("linux", "exec", file, "--on", "s0", "true", *options, cwd=tmp_path)
+    assert ran.returncode == 2 and said in ran.stderr
+
+
 # ---- with a kernel ----
 
 SOME = "sleep 0.1$(od -An -N1 -tu1 /dev/urandom | tr -d ' ')"
@@ -139,6 +153,20 @@ def test_expectations_decide_the_status_over_seeds(tmp_path):
     assert (tmp_path / "out" / "3" / "programs.json").exists() and (tmp_path / "all.xml").exists()
     ran = command(*words[:-1], "--expect", "s0.1.ended_ps > 1s", cwd=tmp_path)
     assert ran.returncode == 1 and "differs" in ran.stdout and "seed 3" in ran.stdout
+
+
+@needs_kernel
+def test_traces_are_drawn_and_qlog_is_kept(tmp_path):
+    file = write_toml(tmp_path / "net.toml", NET | {"probe": {"flow_trace": "10ms", "queue_trace": "10ms"}})
+    writes = f"{BULK.format('r0', 1_000_000)}; mkdir -p $QLOGDIR; echo '{{}}' >$QLOGDIR/a.sqlog"
+    words = ["--on", "r0", TAKE, "--on", "s0", writes, "--out", "out", "--format", "png", "--qlog"]
+    ran = command("linux", "exec", file, *words, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "out" / "programs.svg").exists() and (tmp_path / "out" / "programs.png").exists()
+    assert (tmp_path / "out" / "qlog" / "s0" / "a.sqlog").read_text() == "{}\n"
+    assert not (tmp_path / "out" / "files").exists()
+    ran = command("linux", "exec", file, "--on", "s0", "true", "--out", "none", "--qlog", cwd=tmp_path)
+    assert "no program wrote qlog" in ran.stderr and not (tmp_path / "none" / "programs.svg").exists()
 
 
 @needs_kernel

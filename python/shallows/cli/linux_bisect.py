@@ -25,7 +25,7 @@ def bisect(
     file: File,
     tree: Annotated[Path, typer.Option(metavar="DIR", help="A kernel source tree with git's history.")],
     expect: Annotated[
-        str, typer.Option("--expect", metavar="TEXT", help="The expectation: 'utilisation > 90%'.")
+        str, typer.Option("--expect", metavar="TEXT", help="The expectation: 'bottleneck_utilisation > 90%'.")
     ],
     settings: Settings = [],  # noqa: B006 - typer reads it as "none given"
     seeds: Seeds = None,
