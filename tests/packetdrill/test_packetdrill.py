@@ -29,7 +29,7 @@ def test_our_scripts_pass(path):
 
 
 def test_the_kernels_own_scripts_are_as_recorded():
-    """tools/testing/selftests/net/packetdrill: GPL, read where `packetdrill --selftests` has unpacked them."""
+    """tools/testing/selftests/net/packetdrill: GPL, read where `packetdrill --selftests` unpacked them."""
     place = kernel.found()
     if place is None:
         pytest.skip("run ./shallows packetdrill --selftests, which fetches the kernel's source")

@@ -42,9 +42,11 @@ def search(tree, good="c1", bad="c10"):
 def test_the_first_bad_commit_is_found_and_the_tree_stays(tree):
     (tree / "other").write_text("not committed")
     told = []
-    found = search(tree).run(judge, lambda step, left: told.append((step.subject, step.verdict)))
+    asked = search(tree)
+    found = asked.run(judge, lambda step, left: told.append((step.subject, step.verdict)))
     assert (found.subject, found.measured) == ("commit 7", "9")
     assert told[:2] == [("commit 10", "differs"), ("commit 1", "holds")] and len(told) <= 6
+    asked.end()
     assert (tree / "other").read_text() == "not committed"
     assert git(tree, "rev-parse", "--abbrev-ref", "HEAD") == "main\n"
     assert git(tree, "worktree", "list").count("\n") == 1

@@ -83,6 +83,7 @@ def bisect(
         terminal.note(f"{len(before)} commits were judged before")
     found = search.run(step, _tell)
     terminal.say(f"{found.commit} is the first commit at which {expect!r} does not hold: {found.subject}")
+    search.end()
 
 
 def _mute(text: str) -> None:

@@ -94,9 +94,7 @@ class Bisection:
         said = self._start()
         while True:
             if found := FIRST.search(said):
-                step = self._step(found[1], judge)
-                self._end()
-                return step
+                return self._step(found[1], judge)
             if ONLY_SKIPPED.search(said):
                 raise ShallowsError(
                     "only commits that cannot be judged are left; git bisect names them:\n" + said
@@ -160,8 +158,8 @@ class Bisection:
         new.write_text(json.dumps(told, indent=1))
         new.replace(self._file)
 
-    def _end(self) -> None:
-        """Removes the work tree; the verdicts stay."""
+    def end(self) -> None:
+        """Removes the work tree, which has as many files as a kernel; the verdicts stay."""
         git(self.work, "bisect", "reset", self.bad)
         git(self.tree, "worktree", "remove", "--force", str(self.work))
 
