@@ -21,6 +21,7 @@ from shallows.backends.linux.backend import ready
 from shallows.backends.linux.kernel import Kernel
 from shallows.backends.linux.lab import programs
 from shallows.document.load import load
+from shallows.document.places import program as own_program
 from shallows.document.points import one_run
 from shallows.errors import Fault, SpecError
 from shallows.packetdrill import settings
@@ -90,7 +91,8 @@ def usable(name: str | None) -> Kernel:
     used = ready(name)
     if not offers.has_tun(used):
         rule = f"needs TUN, which Linux {used.about['version']} ({used.hash}) was built without"
-        raise SpecError([Fault(kernels.SETTING, rule, hint="./shallows linux build --config features")])
+        hint = f"{own_program()} linux build --config features"
+        raise SpecError([Fault(kernels.SETTING, rule, hint=hint)])
     return used
 
 
