@@ -1,4 +1,4 @@
-"""What `linux build --config features` adds to the kernel, each used once: `features.py [NAME...]`."""
+"""The features that `linux build --config features` adds, each used once: `features.py [NAME...]`."""
 
 import ctypes
 import fcntl

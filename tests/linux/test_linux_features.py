@@ -1,4 +1,4 @@
-"""What `linux build --config features` adds: each option is there, and each feature works when it is used."""
+"""The features of `linux build --config features`: each option is there, and each feature works when it is used."""
 
 import re
 import sys

@@ -33,7 +33,7 @@ class ProgramsTime(NamedTuple):
 
 
 def info(tables: Mapping[str, pl.DataFrame | None]) -> ProgramsTime:
-    """Of the tables of a run of programs. Raises ValueError without program_trace and queue_trace."""
+    """The lines of a run of programs, by its tables. Raises ValueError without program_trace and queue_trace."""
     flows, trace, queue = (tables.get(name) for name in ("program_flows", "program_trace", "queue_trace"))
     receiver, shares, rtts = "", {}, {}
     if flows is not None and trace is not None and not flows.is_empty():
@@ -86,7 +86,7 @@ def _background(
 
 
 def _shares(counts: Lines) -> Lines:
-    """Of counts that only grow: the share of each in what arrived in a part of the time, in %."""
+    """The share of each count in all that arrived in a part of the time, in %; counts only grow."""
     if not counts:
         return {}
     end = max(times[-1] for times, _ in counts.values())

@@ -130,7 +130,7 @@ def _bound(unit: str, value: str, text: str, at: str) -> float:
 def measured(
     wanted: Expectation, own: Sequence[float], others: Sequence[float] | None, found: Estimate
 ) -> str:
-    """What was measured, in words: the metric, or both metrics and their difference."""
+    """The measurement in words: the metric, or both metrics and their difference."""
     from shallows import terminal
 
     def mean(values: Sequence[float]) -> float:
