@@ -1,4 +1,4 @@
-"""The bench of a kernel: the files of a tree that are copied, so that make compiles what has changed and no more."""
+"""The bench of a kernel: the files that are copied, so that make compiles what has changed and no more."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The features of `linux build --config features`: each option is there, and each feature works when it is used."""
+"""The features of `linux build --config features`: each option is there, and each feature works."""
 
 import re
 import sys

@@ -33,7 +33,7 @@ class ProgramsTime(NamedTuple):
 
 
 def info(tables: Mapping[str, pl.DataFrame | None]) -> ProgramsTime:
-    """The lines of a run of programs, by its tables. Raises ValueError without program_trace and queue_trace."""
+    """The lines of a run of programs, by its tables. Raises ValueError without any trace."""
     flows, trace, queue = (tables.get(name) for name in ("program_flows", "program_trace", "queue_trace"))
     receiver, shares, rtts = "", {}, {}
     if flows is not None and trace is not None and not flows.is_empty():
