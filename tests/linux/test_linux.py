@@ -239,42 +239,6 @@ def test_edits_are_made_once(tmp_path):
     assert "um_udelay" not in calls and 'uml_call_ns=<nanoseconds>\\n"' in calls
 
 
-def test_a_tree_of_the_users_is_only_read(tmp_path):
-    mine = tree(tmp_path / "mine")
-    built = {
-        ".config": "",
-        "include/generated/a.h": "",
-        "net/a.o": "",
-        ".git/HEAD": "",
-        "net/a.c": "int a;\n",
-    }
-    for name, text in built.items():
-        (mine / name).parent.mkdir(parents=True, exist_ok=True)
-        (mine / name).write_text(text)
-    (mine / "dts").symlink_to("net")
-    before = {path: path.read_bytes() for path in mine.rglob("*") if path.is_file()}
-    times = {path: path.stat().st_mtime_ns for path in before}
-    for _ in range(2):
-        linked = source.linked(mine, tmp_path / "linked")
-        assert len(edits.edit_tree(linked)) == 8
-    assert {path: path.read_bytes() for path in mine.rglob("*") if path.is_file()} == before
-    assert {path: path.stat().st_mtime_ns for path in before} == times
-    # make compiles sources that are newer than their objects: edited files are as old as theirs.
-    edited = "arch/um/os-Linux/util.c"
-    assert (linked / edited).stat().st_mtime_ns == (mine / edited).stat().st_mtime_ns
-    assert "uml_seed" in (linked / edited).read_text()
-    # Files built in the tree are left out, or make would refuse to build elsewhere.
-    found = {path.relative_to(linked).as_posix() for path in linked.rglob("*") if path.is_file()}
-    assert found == {"arch/um/Kconfig", edits.TIMER, edits.CALLS, edited, "net/a.c"}
-    assert (linked / "dts").resolve() == (mine / "net").resolve()
-
-
-def test_what_is_no_tree_is_refused_by_its_own_name(tmp_path):
-    with pytest.raises(ShallowsError, match=f"{tmp_path}/none is not a kernel source with User-Mode Linux"):
-        source.linked(tmp_path / "none", tmp_path / "linked")
-    assert not (tmp_path / "linked").exists()
-
-
 def test_a_tree_that_looks_otherwise_is_refused(tmp_path):
     with pytest.raises(edits.UnknownTree, match="expected one place"):
         edits.edit_tree(tree(tmp_path, timer="#define TIMER_MULTIPLIER 512\n"))

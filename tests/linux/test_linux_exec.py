@@ -1,5 +1,6 @@
 """Programs of this machine over a network in virtual time: refusals; and runs, if there is a kernel."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -15,7 +16,8 @@ import pytest
 from conftest import shallows as command
 from conftest import write_toml
 from shallows.backends.linux import kernel
-from shallows.backends.linux.lab import programs
+from shallows.backends.linux.lab import environment, programs
+from shallows.backends.linux.lab.outcome import Ended
 from shallows.backends.linux.process import confine
 from shallows.document.points import one_run
 from shallows.errors import RunError, SpecError
@@ -54,6 +56,14 @@ def test_a_command_that_ends_with_an_ampersand_is_a_server():
         "s0", "nginx -g 'daemon off;'", server=True
     )
     assert programs.command("s0", "a && b") == programs.Command("s0", "a && b")
+
+
+def test_a_program_that_asks_for_ipv6_gets_a_line_about_it():
+    """nginx of Debian's default site listens on [::]:80, and fails at once on a kernel without IPv6."""
+    said = b"nginx: [emerg] socket() [::]:80 failed (97: Address family not supported by protocol)\n"
+    ended = Ended("s0", "nginx", 1, None, False, 0.1, b"", said, server=True)
+    assert "linux build --config features" in environment.no_version_6(ended)
+    assert environment.no_version_6(dataclasses.replace(ended, status=0)) is None
 
 
 @pytest.mark.parametrize(

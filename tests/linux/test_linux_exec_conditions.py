@@ -58,8 +58,8 @@ def test_datagrams_are_background(tmp_path):
     document = NET | {"traffic": {"voice": voice}, "duration": "3s"}
     runs = [execute(tmp_path, ("s0", "ping -n -i .1 -c 10 r0"), document=document) for _ in range(2)]
     assert texts(runs[0]) == texts(runs[1])
-    assert runs[0].datagrams.equals(runs[1].datagrams)
-    [row] = runs[0].datagrams.iter_rows(named=True)
+    assert runs[0].tables["datagrams"].equals(runs[1].tables["datagrams"])
+    [row] = runs[0].tables["datagrams"].iter_rows(named=True)
     ended = runs[0].ended_s
     assert row["sent"] == pytest.approx(ended * 50e6 / 9600, abs=2)
     assert row["lost"] == 0 and row["arrived"] + row["in_flight"] == row["sent"]

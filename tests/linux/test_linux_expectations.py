@@ -40,7 +40,13 @@ def test_an_expectation_has_the_unit_of_its_metric(text, bound):
     assert found.bound == bound and found.metric == text.split()[0].split("==")[0]
 
 
-@pytest.mark.parametrize("text", ["s0.1.ended_ps < 2", "s0.1.status", "a->b.mean_bps > fast", "x < 1 2"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("s0.1.ended_ps < 2", "s0.1.status", "a->b.mean_bps > fast", "s0.1.status < 1 2"),
+        *("s0.1.state < 1", "a->b.share > 2 * a->b.mean_bps", "a->b.share > 2 * a->b.share"),
+    ],
+)
 def test_a_wrong_form_or_unit_is_refused(text, tmp_path):
     with pytest.raises(SpecError):
         expectations.read([text])
@@ -61,14 +67,34 @@ def test_a_wrong_form_or_unit_is_refused(text, tmp_path):
     ],
 )
 def test_the_whole_interval_decides_over_seeds(values, verdict):
-    [judged] = expectations.judge(expectations.read(["x < 2"]), [{"x": value} for value in values])
+    [judged] = expectations.judge(
+        expectations.read(["s0.1.status < 2"]), [{"s0.1.status": value} for value in values]
+    )
     assert judged.verdict == verdict
     with pytest.raises(SpecError, match="names no metric of this run"):
-        expectations.judge(expectations.read(["y < 2"]), [{"x": 1}])
+        expectations.judge(expectations.read(["s1.1.status < 2"]), [{"s0.1.status": 1}])
+
+
+def test_two_metrics_are_compared_with_a_factor():
+    """The grammar is that of `run --expect`."""
+    wanted = expectations.read(["a->r0.share < 2 * b->r0.share", "a->r0.share > b->r0.share"])
+    runs = [{"a->r0.share": 0.3 + d, "b->r0.share": 0.2 + 2 * d} for d in (0.0, 0.001, 0.002)]
+    found = expectations.judge(wanted, runs)
+    assert [each.verdict for each in found] == ["holds", "holds"]
+    assert found[1].estimate.value == pytest.approx(0.099) and "the difference is" in found[1].measured
+    assert "s0.1.status" in str(_refused("s0.1.state < 1"))
+
+
+def _refused(text):
+    with pytest.raises(SpecError) as error:
+        expectations.read([text])
+    return error.value
 
 
 def test_junit_has_a_case_for_each_expectation_and_each_broken_run(tmp_path):
-    judged = expectations.judge(expectations.read(["x < 2", "x > 2"]), [{"x": 1}])
+    judged = expectations.judge(
+        expectations.read(["s0.1.status < 2", "s0.1.status > 2"]), [{"s0.1.status": 1}]
+    )
     expectations.write_junit(tmp_path / "all.xml", "net.toml", judged, ["it panicked"])
     [suite] = ElementTree.parse(tmp_path / "all.xml").getroot()
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
@@ -95,6 +121,20 @@ def test_the_workflow_of_the_page_names_what_is_there():
     assert (ROOT / "tools" / "uv").exists() and (ROOT / "python/shallows/backends/linux/gpl").is_dir()
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--qlog",), "--qlog: needs --out"),
+        (("--format", "pdf"), "--format: needs --out"),
+        (("--qlog", "--out", "out", "--env", "QLOGDIR=/x"), "--qlog: sets QLOGDIR itself"),
+    ],
+)
+def test_figures_and_qlog_need_a_directory(tmp_path, options, said):
+    file = write_toml(tmp_path / "net.toml", NET)
+    ran = command("linux", "exec", file, "--on", "s0", "true", *options, cwd=tmp_path)
+    assert ran.returncode == 2 and said in ran.stderr
+
+
 # ---- with a kernel ----
 
 SOME = "sleep 0.1$(od -An -N1 -tu1 /dev/urandom | tr -d ' ')"
@@ -113,6 +153,20 @@ def test_expectations_decide_the_status_over_seeds(tmp_path):
     assert (tmp_path / "out" / "3" / "programs.json").exists() and (tmp_path / "all.xml").exists()
     ran = command(*words[:-1], "--expect", "s0.1.ended_ps > 1s", cwd=tmp_path)
     assert ran.returncode == 1 and "differs" in ran.stdout and "seed 3" in ran.stdout
+
+
+@needs_kernel
+def test_traces_are_drawn_and_qlog_is_kept(tmp_path):
+    file = write_toml(tmp_path / "net.toml", NET | {"probe": {"flow_trace": "10ms", "queue_trace": "10ms"}})
+    writes = f"{BULK.format('r0', 1_000_000)}; mkdir -p $QLOGDIR; echo '{{}}' >$QLOGDIR/a.sqlog"
+    words = ["--on", "r0", TAKE, "--on", "s0", writes, "--out", "out", "--format", "png", "--qlog"]
+    ran = command("linux", "exec", file, *words, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "out" / "programs.svg").exists() and (tmp_path / "out" / "programs.png").exists()
+    assert (tmp_path / "out" / "qlog" / "s0" / "a.sqlog").read_text() == "{}\n"
+    assert not (tmp_path / "out" / "files").exists()
+    ran = command("linux", "exec", file, "--on", "s0", "true", "--out", "none", "--qlog", cwd=tmp_path)
+    assert "no program wrote qlog" in ran.stderr and not (tmp_path / "none" / "programs.svg").exists()
 
 
 @needs_kernel

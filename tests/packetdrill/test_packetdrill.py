@@ -29,10 +29,10 @@ def test_our_scripts_pass(path):
 
 
 def test_the_kernels_own_scripts_are_as_recorded():
-    """tools/testing/selftests/net/packetdrill: GPL, read where `packetdrill --kernel` has unpacked them."""
+    """tools/testing/selftests/net/packetdrill: GPL, read where `packetdrill --selftests` unpacked them."""
     place = kernel.found()
     if place is None:
-        pytest.skip("run ./shallows packetdrill --kernel, which fetches the kernel's source")
+        pytest.skip("run ./shallows packetdrill --selftests, which fetches the kernel's source")
     if kernel.digest(place) != kernel.table().digest:
         pytest.skip(f"these are not the scripts of Linux {kernel.table().version}")
     assert kernel.differences([run(path) for path in files([place])]) == []

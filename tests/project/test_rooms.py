@@ -186,9 +186,8 @@ def test_the_tests_stand_in_a_folder_named_after_the_package_they_test():
 
 
 WRITTEN_BY_USERS = {
-    "backends.linux.lab.expectations": "values of --expect, which are no part of a record",
     "linux": "options of programs' runs from Python",
-    "studies.outcomes.expectations": "values of --expect, which are no part of a record",
+    "statistics.expected": "values of --expect, which are no part of a record",
     "cli.linux_exec": "rates, times and lengths of `linux exec`",
     "cli.options": "--timeout of the command line",
     "document.summary": "sizes of `[summary]` and --sizes, which are no part of a record",

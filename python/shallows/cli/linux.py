@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from shallows import terminal
+from shallows.cli.linux_bisect import bisect
 from shallows.cli.linux_exec import exec_, shell
 from shallows.cli.options import Json
 from shallows.document.places import program
@@ -16,6 +17,7 @@ from shallows.errors import Fault, SpecError
 app = typer.Typer(no_args_is_help=True, help="The Linux backend: its kernel, and programs in its machine.")
 app.command("exec")(exec_)
 app.command("shell")(shell)
+app.command("bisect")(bisect)
 
 
 @app.command()

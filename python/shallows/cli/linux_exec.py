@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shallows import terminal
-from shallows.cli.options import File, Json, KernelName, Progress, Settings
+from shallows.cli.options import File, Formats, Json, KernelName, Progress, Settings
 from shallows.errors import Fault, Interrupted, SpecError, Written
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ QUEUES = (
     *("mean_packets", "max_packets", "utilisation"),
 )
 """Columns of the queues' table that are shown; `--out` has all."""
+
+QLOG = "/tmp/qlog"
+"""The directory on a host that QLOGDIR names, which quic-go and other programs of QUIC read."""
 
 
 def exec_(
@@ -64,6 +67,13 @@ def exec_(
             show_default=False,
         ),
     ] = None,
+    qlog: Annotated[
+        bool,
+        typer.Option(
+            "--qlog", help="Sets QLOGDIR for programs that write qlog, and keeps the files in --out/qlog."
+        ),
+    ] = False,
+    formats: Formats = [],  # noqa: B006
     kernel: KernelName = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Runs with seeds 1 to N, each in --out/N.", show_default=False)
@@ -107,13 +117,18 @@ def exec_(
         asked,
         Path.cwd(),
         captures,
-        keep,
+        keep or qlog,
         _number(faults, "--call", "span", call) // 1000,
         _number(faults, "--memory", "bytes", memory) // 2**20,
-        _environment(faults, env),
+        {**_environment(faults, env), **({"QLOGDIR": QLOG} if qlog else {})},
         0 if counters is None else _number(faults, "--counters", "span", counters) // 1000,
         kernel,
     )
+    for option, given in (("--qlog", qlog), ("--format", formats)):
+        if given and out is None:
+            faults.append(Fault(option, "needs --out, the directory of the results"))
+    if qlog and any(text.startswith("QLOGDIR=") for text in env):
+        faults.append(Fault("--qlog", "sets QLOGDIR itself: leave it out of --env"))
     if keep and out is None:
         faults.append(Fault("--keep", "needs --out, the directory in which files are kept"))
     if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -138,6 +153,9 @@ def exec_(
         outcomes.append(outcome)
         if place is not None:
             write(outcome, place)
+            _draw(outcome, place, formats)
+            if qlog:
+                _keep_qlog(place, keep)
         if not as_json:
             if seeds is not None:
                 terminal.say(f"seed {point.seed}")
@@ -167,6 +185,40 @@ def exec_(
 def _of_seed(captures: Mapping[str, Path], seed: int) -> dict[str, Path]:
     """The files of captures with the number of the seed in their names."""
     return {name: path.with_name(f"{path.stem}.{seed}{path.suffix}") for name, path in captures.items()}
+
+
+def _draw(outcome: Outcome, place: Path, formats: Sequence[str]) -> None:
+    """`programs.svg`: shares, round-trip times and queues over time, if they were traced."""
+    traced = any(len(outcome.tables.get(name, ())) for name in ("program_trace", "queue_trace"))
+    if not traced:
+        if formats:
+            terminal.note("note: --format draws nothing without probe.flow_trace or probe.queue_trace")
+        return
+    from shallows.figures import programs_time, style
+
+    try:
+        figure = programs_time.draw(programs_time.info({"flows": outcome.flows, **outcome.tables}))
+    except ValueError:  # nothing waited, and no program sent
+        return
+    for suffix in dict.fromkeys(("svg", *formats)):
+        style.save(figure, place / f"programs.{suffix}")
+
+
+def _keep_qlog(place: Path, keep: bool) -> None:
+    """Moves the qlog files of each host to `qlog/HOST`, and says if no program wrote any."""
+    import shutil
+
+    count = 0
+    for host in sorted((place / "files").glob("*")):
+        found = host / QLOG.lstrip("/")
+        if found.is_dir() and any(found.iterdir()):
+            (place / "qlog").mkdir(exist_ok=True)
+            shutil.copytree(found, place / "qlog" / host.name)
+            count += sum(1 for each in found.rglob("*") if each.is_file())
+    if not keep:
+        shutil.rmtree(place / "files", ignore_errors=True)
+    if not count:
+        terminal.note("note: no program wrote qlog: it must read QLOGDIR, which quic-go does with its tracer")
 
 
 def _tell(outcome: Outcome, out: Path | None) -> None:

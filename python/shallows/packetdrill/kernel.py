@@ -1,4 +1,4 @@
-"""The kernel's own packet scripts: where they are, and what the simulator does with each.
+"""The kernel's own packet scripts: where they are, and what the simulator and Linux itself do with each.
 
 They are GPL and not copied: `scripts` takes them from the source that `./shallows linux build` fetches.
 """
@@ -15,9 +15,10 @@ from pathlib import Path
 
 from shallows.backends.linux import cache as caches
 from shallows.backends.linux import source, tools
+from shallows.packetdrill.on_linux import Ran
 from shallows.packetdrill.run import Outcome
 
-__all__ = ["Table", "differences", "digest", "found", "scripts", "table"]
+__all__ = ["Table", "differences", "differences_on_linux", "digest", "found", "scripts", "table"]
 
 INSIDE = "tools/testing/selftests/net/packetdrill"
 """Where the source has them."""
@@ -35,6 +36,8 @@ class Table:
     """The scripts that fail, with the cause of each."""
     needs: dict[str, tuple[str, ...]]
     """The scripts that need features which the simulator does not have, with these features."""
+    linux: dict[str, str]
+    """The scripts that do not pass on Linux itself in virtual time, with what packetdrill said."""
 
     def word(self, name: str) -> str:
         """`pass`, `fail`, `refused` or, for a script that is not recorded, `new`."""
@@ -48,7 +51,9 @@ def table() -> Table:
     """The record, from `kernel.toml`."""
     read = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     needs = {name: tuple(features) for name, features in read["needs"].items()}
-    return Table(read["version"], read["digest"], tuple(read["passes"]), read["fails"], needs)
+    return Table(
+        read["version"], read["digest"], tuple(read["passes"]), read["fails"], needs, read.get("linux", {})
+    )
 
 
 def differences(outcomes: list[Outcome]) -> list[str]:
@@ -62,6 +67,19 @@ def differences(outcomes: list[Outcome]) -> list[str]:
     names = {one.path.stem for one in outcomes}
     recorded = {*table().passes, *table().fails, *table().needs}
     return told + [f"{name}.pkt: recorded and no longer there" for name in sorted(recorded - names)]
+
+
+def differences_on_linux(ran: list[Ran], version: str) -> list[str]:
+    """Where the ends of all scripts on Linux are not those recorded, if this is the recorded version."""
+    if version != table().version:
+        return []
+    told = []
+    for one in ran:
+        now = "pass" if one.word == "pass" else one.said
+        expected = table().linux.get(one.path.stem, "pass")
+        if now != expected:
+            told.append(f"{one.path.name} on Linux: recorded as {expected}, and now: {now}")
+    return told
 
 
 def digest(place: Path) -> str:

@@ -18,12 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from shallows.backends.linux import cache, source, tools
+from shallows.backends.linux.bench import Bench, release_of
 from shallows.backends.linux.cache import HERE
 from shallows.backends.linux.gpl import edits
 from shallows.document.places import program
 from shallows.errors import Fault, ShallowsError, SpecError
 
 FRAGMENT = HERE / "gpl" / "fragment.config"
+FEATURES = "features"
+"""The word for the fragment of the package that `--config` takes, unless a file has this name."""
+
 STEPS = 1430
 """Lines that make writes for Linux 7.2, which measure progress until a build has counted its own."""
 
@@ -36,7 +40,18 @@ SETTING = "linux.kernel"
 REFUSED_ON_PURPOSE = {"CONFIG_HZ_1000"}
 """Newer kernels ask for HZ where older have one for User-Mode Linux alone; one of the two is never taken."""
 
-__all__ = ["SETTING", "Kernel", "build", "check_config", "clean", "find", "named", "running", "status"]
+__all__ = [
+    "SETTING",
+    "Kernel",
+    "build",
+    "check_config",
+    "choose",
+    "clean",
+    "find",
+    "named",
+    "running",
+    "status",
+]
 
 Tell = Callable[[str], None]
 Progress = Callable[[float], None]
@@ -202,15 +217,15 @@ def build(
         name = cache.digest(archive, *recipe)
         found = _kernels() / name / "about.json"
         if found.exists():
-            _choose(name)
+            choose(name)
             return Kernel(found.parent / "linux", json.loads(found.read_text()))
-        work = cache.cache() / "build" / name
-        unpacked = _unpack(archive, work, tell)
+        bench = Bench.of((package or source.DEFAULT).removeprefix("linux-source-"), recipe)
+        bench.hold_archive(archive, tell)
         progress(_shares(jobs)[0])
-        about = _make_kernel(unpacked, work, tell, progress, jobs, fragments)
+        about = _make_kernel(bench, tell, progress, jobs, fragments)
         origin = f"Debian's {package or source.DEFAULT}" + _with(configs)
-        kernel = _keep(work / "linux", {"hash": name, "source": origin, "compiler": compiler} | about)
-        shutil.rmtree(work)
+        kernel = _keep(bench.place / "linux", {"hash": name, "source": origin, "compiler": compiler} | about)
+        bench.forget_sources()
         return kernel
 
 
@@ -228,40 +243,40 @@ def _build_tree(
     jobs: int,
     fragments: Sequence[Path],
 ) -> Kernel:
-    """Builds a kernel from the user's tree, through links to its files: the tree itself is only read.
+    """Builds a kernel from copies of the user's tree: the tree itself is only read.
 
-    Nothing but `make` knows what has changed in it, so it is asked each time; its objects are kept.
+    What has changed since the last build of this version is copied, and `make` compiles what follows from it.
     The kernel's name is a hash of the result.
     """
-    work = cache.cache() / "build" / f"tree-{cache.digest(str(tree.resolve()).encode(), *recipe)}"
-    about = _make_kernel(source.linked(tree, work / "source"), work, tell, progress, jobs, fragments)
+    bench = Bench.of(release_of(tree), recipe)
+    count = bench.hold_tree(tree, tell)
+    if bench.objects.exists():
+        tell(f"{count} files differ from those of the objects that are kept")
+    about = _make_kernel(bench, tell, progress, jobs, fragments)
     origin = f"the tree {tree.resolve()}" + _with(fragments[1:])
-    return _keep(
-        work / "linux",
-        {"hash": cache.digest(work / "linux", *recipe), "source": origin, "compiler": compiler} | about,
-    )
+    made = bench.place / "linux"
+    return _keep(made, {"hash": cache.digest(made, *recipe), "source": origin, "compiler": compiler} | about)
 
 
 def _make_kernel(
-    sources: Path, work: Path, tell: Tell, progress: Progress, jobs: int, fragments: Sequence[Path]
+    bench: Bench, tell: Tell, progress: Progress, jobs: int, fragments: Sequence[Path]
 ) -> dict[str, Any]:
-    """Edits, configures, compiles; leaves `linux` in `work` and returns what it is."""
-    try:
-        for change in edits.edit_tree(sources):
-            tell(change)
-    except edits.UnknownTree as error:
-        raise ShallowsError(f"the kernel sources cannot be edited: {error}") from error
-    objects = work / "objects"
+    """Configures, compiles; leaves `linux` on the bench and returns what it is."""
+    sources, objects = bench.sources, bench.objects
     objects.mkdir(parents=True, exist_ok=True)
-    missed = _configure(sources, objects, fragments)
+    try:
+        missed = json.loads(bench.configured.read_text())
+    except (OSError, ValueError):
+        missed = _configure(sources, objects, fragments)
+        bench.configured.write_text(json.dumps(missed))
     if missed:
         tell(f"this kernel does not have {', '.join(missed)}")
     before = _shares(jobs)[1]
     progress(before)
     _compile(sources, objects, lambda share: progress(before + (1 - before) * share), jobs)
-    tools.run("strip", "-o", work / "linux", objects / "linux")
+    tools.run("strip", "-o", bench.place / "linux", objects / "linux")
     version = (objects / "include/config/kernel.release").read_text().strip()
-    shutil.copyfile(objects / ".config", work / "config")
+    shutil.copyfile(objects / ".config", bench.place / "config")
     return {"version": version, "without": missed}
 
 
@@ -282,25 +297,15 @@ def _keep(binary: Path, about: dict[str, Any]) -> Kernel:
         shutil.copyfile(config, new / "config")
     (new / "about.json").write_text(json.dumps(about, indent=1))
     cache.put(new, place)
-    _choose(about["hash"])
+    choose(about["hash"])
     return Kernel(place / "linux", about)
 
 
-def _choose(name: str) -> None:
+def choose(name: str) -> None:
+    """Makes a kernel of the cache the one that runs use."""
     new = _kernels() / f".current-{os.getpid()}"
     new.write_text(name + "\n")
     new.replace(_kernels() / "current")
-
-
-def _unpack(archive: Path, work: Path, tell: Tell) -> Path:
-    done = work / "unpacked"
-    if not done.exists():
-        tell("unpacking the sources")
-        shutil.rmtree(work / "source", ignore_errors=True)
-        (work / "source").mkdir(parents=True)
-        tools.run("tar", "xf", archive, "-C", work / "source", "--strip-components=1")
-        done.touch()
-    return work / "source"
 
 
 def _make(sources: Path, objects: Path, *words: str) -> list[str]:
@@ -344,6 +349,8 @@ def _wanted(fragments: Sequence[Path] = (FRAGMENT,)) -> list[str]:
 
 def check_config(file: Path) -> Path:
     """A fragment of configuration, whose lines are all options or comments. Raises SpecError."""
+    if str(file) == FEATURES and not file.exists():
+        file = HERE / "gpl" / f"{FEATURES}.config"
     try:
         lines = [line.strip() for line in file.read_text().splitlines()]
     except (OSError, ValueError) as error:

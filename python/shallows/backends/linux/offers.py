@@ -1,4 +1,4 @@
-"""The offers of a kernel, asked of itself: congestion controls, sysctls, module parameters."""
+"""The offers of a kernel, asked of itself: congestion controls, devices, sysctls, module parameters."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OWN = {
 
 MOST_SHOWN = 24
 
-__all__ = ["Offers", "faults", "of", "runs_programs"]
+__all__ = ["Offers", "faults", "has_tun", "of", "runs_programs"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Offers:
 
     controls: tuple[str, ...]
     filesystems: tuple[str, ...]
+    devices: tuple[str, ...]
     sysctls: tuple[str, ...]
     parameters: Mapping[str, bool]
 
@@ -52,7 +53,8 @@ def of(kernel: Kernel) -> Offers:
         new.write_text(json.dumps(found, indent=1))
         new.replace(file)
     told = json.loads(file.read_text())
-    return Offers(*(tuple(told[key]) for key in ("controls", "filesystems", "sysctls")), told["parameters"])
+    lists = ("controls", "filesystems", "devices", "sysctls")
+    return Offers(*(tuple(told[key]) for key in lists), told["parameters"])
 
 
 def _read(text: str) -> dict[str, Any]:
@@ -60,6 +62,7 @@ def _read(text: str) -> dict[str, Any]:
     return {
         "controls": sorted(words[1] for words in rows if words[0] == "control"),
         "filesystems": sorted(words[1] for words in rows if words[0] == "filesystem"),
+        "devices": sorted(words[1] for words in rows if words[0] == "device"),
         "sysctls": sorted(words[1] for words in rows if words[0] == "sysctl"),
         "parameters": {words[1]: words[2] == "1" for words in sorted(rows) if words[0] == "parameter"},
     }
@@ -75,6 +78,11 @@ def runs_programs(kernel: Kernel) -> Fault | None:
         return None
     rule = f"needs overlayfs, which Linux {kernel.about['version']} ({kernel.hash}) was built without"
     return Fault("linux exec", rule, hint="CONFIG_OVERLAY_FS=y", code="unsupported")
+
+
+def has_tun(kernel: Kernel) -> bool:
+    """Whether programs can send and receive packets by /dev/net/tun."""
+    return "tun" in of(kernel).devices
 
 
 def faults(experiment: Mapping[str, Any], kernel: Kernel) -> list[Fault]:

@@ -226,6 +226,8 @@ class _Writer:
     def _namespaces(self) -> None:
         for node in range(len(self.nodes)):
             self._batch("ip", None, f"netns add n{node}")
+        self._flush()
+        self.lines += [f"quiet {node}" for node in range(len(self.nodes))]
         for number, back in enumerate(self.reverse):
             if number < back:
                 a, b = self.ports[number]["from"], self.ports[number]["to"]

@@ -5,16 +5,13 @@ No address is written here: the mirror is the one that the machine's apt is set 
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
 from collections.abc import Callable
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from shallows.backends.linux import cache, tools
-from shallows.backends.linux.gpl import edits
 from shallows.errors import ShallowsError
 
 NEWER_SUITES = ("trixie-backports", "forky", "sid")
@@ -23,7 +20,7 @@ NEWER_SUITES = ("trixie-backports", "forky", "sid")
 DEFAULT = "linux-source-7.2"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
-__all__ = ["DEFAULT", "fetch", "linked"]
+__all__ = ["DEFAULT", "fetch"]
 
 
 def fetch(package: str, tell: Callable[[str], None]) -> Path:
@@ -66,39 +63,6 @@ def fetch(package: str, tell: Callable[[str], None]) -> Path:
     shutil.rmtree(unpacked)
     archive.unlink()
     return kept
-
-
-PRODUCTS = ("*.o", "*.a", "*.ko", ".*.cmd", ".config", ".config.old", ".git")
-"""Files of a built tree beside its sources, and directories that would be long to walk."""
-
-PRODUCED = re.compile(r"include/(config|generated)|arch/[^/]+/include/generated")
-"""Directories of such."""
-
-
-def linked(tree: Path, place: Path) -> Path:
-    """A directory of links to a tree's sources, in which files can be replaced and the tree stays as it is.
-
-    Files that will be edited are copies, with their times. Raises ShallowsError if this is no tree.
-    """
-    tree = tree.resolve()
-    if not (tree / "arch/um/Kconfig").is_file():
-        raise ShallowsError(f"{tree} is not a kernel source with User-Mode Linux: arch/um/Kconfig is missing")
-    shutil.rmtree(place, ignore_errors=True)
-    for here, directories, files in os.walk(tree):
-        own = Path(here).relative_to(tree)
-        directories[:] = [
-            name for name in directories if name != ".git" and not PRODUCED.fullmatch((own / name).as_posix())
-        ]
-        (place / own).mkdir(parents=True)
-        links = [name for name in directories if Path(here, name).is_symlink()]
-        for name in [*files, *links]:
-            if any(fnmatchcase(name, pattern) for pattern in PRODUCTS):
-                continue
-            if (own / name).as_posix() in edits.FILES:
-                shutil.copy2(Path(here, name), place / own / name)
-            else:
-                (place / own / name).symlink_to(Path(here, name))
-    return place
 
 
 NO_NETWORK = re.compile(

@@ -67,6 +67,14 @@ FILE *output(const char *name)
 	return file;
 }
 
+void write_line(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file || fprintf(file, "%s\n", text) < 0 || fclose(file))
+		fail("%s is not written: %s", path, strerror(errno));
+}
+
 void done(FILE *file)
 {
 	/* Synchronised, since the host has room or not only when pages are written back. */

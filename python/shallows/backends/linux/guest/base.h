@@ -18,6 +18,11 @@ _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)
 void *grow(void *array, size_t size, size_t count);
 /* A file of results, which `done` closes: what could not be written ends the run. */
 FILE *output(const char *name);
+/* Writes a file of /proc whole. */
+void write_line(const char *path, const char *text);
+
+#define VERSION_6 "/proc/sys/net/ipv6/conf/default/disable_ipv6"
+
 void done(FILE *file);
 
 /* What an event of the loop is about: the first member of the structure that `watch` was given. */

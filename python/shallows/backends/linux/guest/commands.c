@@ -195,11 +195,11 @@ static void offer_all(FILE *file, const char *what, const char *directory, const
 		closedir(all);
 }
 
-/* offers: the names of controls, file systems, sysctls and module parameters that this kernel has */
+/* offers: the names of controls, file systems, devices, sysctls and module parameters that this kernel has */
 void tell_offers(char *words)
 {
 	FILE *file = output("offers"), *controls = fopen("/proc/sys/net/ipv4/tcp_available_congestion_control", "r");
-	FILE *systems = fopen("/proc/filesystems", "r");
+	FILE *systems = fopen("/proc/filesystems", "r"), *devices = fopen("/proc/misc", "r");
 	DIR *modules = opendir("/sys/module");
 	char name[40], path[600], prefix[300];
 	struct dirent *entry;
@@ -214,6 +214,10 @@ void tell_offers(char *words)
 			fprintf(file, "filesystem %s\n", name);
 	if (systems)
 		fclose(systems);
+	while (devices && fscanf(devices, "%*d %39s", name) == 1)
+		fprintf(file, "device %s\n", name);
+	if (devices)
+		fclose(devices);
 	offer_all(file, "sysctl", "/proc/sys/net/ipv4", "");
 	offer_all(file, "sysctl", "/proc/sys/net/core", "net.core.");
 	offer_all(file, "sysctl", "/proc/sys/net/ipv6", "net.ipv6.");

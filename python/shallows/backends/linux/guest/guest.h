@@ -134,6 +134,7 @@ void exchanges_write(void);
 
 /* hosts.c: the files that they see */
 void keep_all(char *words);
+void quiet_node(char *words);
 void hosts_write(void);
 
 /* capture.c */

@@ -26,7 +26,7 @@ static int keeps;
 static const int ALLOWED[] = { CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_KILL, CAP_SETGID, CAP_SETUID,
 			       CAP_SETPCAP, CAP_NET_BIND_SERVICE, CAP_NET_BROADCAST, CAP_NET_ADMIN, CAP_NET_RAW,
 			       CAP_IPC_LOCK, CAP_IPC_OWNER, CAP_SYS_CHROOT, CAP_SYS_NICE, CAP_SYS_RESOURCE,
-			       CAP_SYS_TTY_CONFIG, CAP_SETFCAP };
+			       CAP_SYS_TTY_CONFIG, CAP_SETFCAP, CAP_BPF };
 
 static const struct { const char *name; int major, minor; } DEVICES[] = {
 	{ "null", 1, 3 }, { "zero", 1, 5 }, { "full", 1, 7 }, { "random", 1, 8 }, { "urandom", 1, 9 }, { "tty", 5, 0 },
@@ -44,6 +44,30 @@ static void mounted(const char *what, const char *where, const char *kind, unsig
 		fail("mounting %s on %s (is CONFIG_OVERLAY_FS in this kernel?)", kind, where);
 }
 
+/* Whether the kernel has packets by way of a program. */
+static int has_tun(void)
+{
+	FILE *file = fopen("/proc/misc", "r");
+	char line[100];
+	int found = 0;
+
+	while (file && fgets(line, sizeof line, file))
+		found |= strstr(line, " tun\n") != NULL;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* quiet NODE: devices that are made from now on have no version 6 of IP. The network of the file has version 4, and a device
+ * of version 6 sends packets unasked. A namespace does not inherit this (addrconf_init_net). */
+void quiet_node(char *words)
+{
+	enter(atoi(words));
+	if (!access(VERSION_6, F_OK))
+		write_line(VERSION_6, "1");
+	enter(MACHINE);
+}
+
 static void make_devices(const char *top)
 {
 	char path[100], to[200];
@@ -58,6 +82,13 @@ static void make_devices(const char *top)
 	for (size_t i = 0; i < sizeof LINKS / sizeof *LINKS; i++) {
 		snprintf(to, sizeof to, "%s/%s", path, LINKS[i].name);
 		if (symlink(LINKS[i].to, to))
+			fail("making %s", to);
+	}
+	if (has_tun()) {
+		snprintf(to, sizeof to, "%s/net", path);
+		mkdir(to, 0755);
+		snprintf(to, sizeof to, "%s/net/tun", path);
+		if (mknod(to, S_IFCHR | 0666, makedev(10, 200)) || chmod(to, 0666))
 			fail("making %s", to);
 	}
 	snprintf(to, sizeof to, "%s/pts", path);
@@ -119,6 +150,11 @@ void prepare_host(int node)
 	enter(node); /* whose devices are to be seen */
 	snprintf(place, sizeof place, "%s/sys", path);
 	mounted("sys", place, "sysfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+	snprintf(place, sizeof place, "%s/sys/kernel/tracing", path);
+	if (!access(place, F_OK) && mount("trace", place, "tracefs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+		fail("mounting tracefs on %s", place);
+	if (!access(VERSION_6, F_OK))
+		write_line(VERSION_6, "0"); /* programs' own devices, as those of packetdrill */
 	make_devices(path);
 }
 

@@ -38,6 +38,7 @@ static void obey(char *line, FILE *plan)
 	else if (!strcmp(line, "file")) write_file(words, plan);
 	else if (!strcmp(line, "sysctl")) set_sysctl(words);
 	else if (!strcmp(line, "parameter")) set_parameter(words);
+	else if (!strcmp(line, "quiet")) quiet_node(words);
 	else if (!strcmp(line, "offers")) tell_offers(words);
 	else if (!strcmp(line, "tap")) add_tap(words);
 	else if (!strcmp(line, "counters")) add_counters(words);
@@ -90,6 +91,19 @@ static void tell_all_messages(void)
 
 	if (!file || fputs("8\n", file) < 0 || fclose(file))
 		fail("the level of the kernel's messages");
+}
+
+/* A namespace takes as its default any control that this kernel has, as the first namespace does: others are refused there
+ * unless they are allowed to everyone (tcp_set_default_congestion_control). */
+static void allow_all_controls(void)
+{
+	FILE *file = fopen("/proc/sys/net/ipv4/tcp_available_congestion_control", "r");
+	char names[1000];
+
+	if (!file || !fgets(names, sizeof names, file) || fclose(file))
+		fail("the kernel's congestion controls");
+	names[strcspn(names, "\n")] = 0;
+	write_line("/proc/sys/net/ipv4/tcp_allowed_congestion_control", names);
 }
 
 static void write_messages_of_kernel(void)
@@ -246,6 +260,7 @@ int main(void)
 	memory = fopen("/proc/sys/net/ipv4/tcp_mem", "w");
 	if (!memory || fputs("200000 400000 800000\n", memory) < 0 || fclose(memory))
 		fail("tcp_mem: %s", strerror(errno));
+	allow_all_controls();
 	loop = epoll_create1(EPOLL_CLOEXEC);
 	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	watch(timer, NULL, EPOLLIN, 0);

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from shallows.backends.linux.lab.outcome import Ended
+from shallows.document.places import program as own_program
 
 PLAIN = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -29,7 +30,7 @@ ACTIVATED = ("VIRTUAL_ENV", "CONDA_PREFIX")
 NOT_FOUND = 127
 """The shell's exit status for a command that it does not find."""
 
-__all__ = ["not_found", "variables"]
+__all__ = ["no_version_6", "not_found", "variables"]
 
 
 def variables(given: Mapping[str, str]) -> dict[str, str]:
@@ -41,6 +42,16 @@ def variables(given: Mapping[str, str]) -> dict[str, str]:
             found["PATH"] = f"{Path(place) / 'bin'}:{found['PATH']}"
             found[name] = place
     return found | dict(given)
+
+
+def no_version_6(program: Ended) -> str | None:
+    """A line about a program that failed for want of version 6 of IP, as nginx of Debian's site does."""
+    if not program.failed or b"Address family not supported by protocol" not in program.stderr:
+        return None
+    return (
+        f"{program.host}: {program.command!r} asks for IPv6, which this kernel was built without;"
+        f" {own_program()} linux build --config features has it"
+    )
 
 
 def not_found(program: Ended, given: Mapping[str, str]) -> str | None:

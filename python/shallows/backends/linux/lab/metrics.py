@@ -25,6 +25,12 @@ OF_PORTS = (
 )
 """Columns of `queues` that are metrics."""
 
+OF_PROGRAMS = ("status", "ended_ps")
+"""Metrics of a command."""
+
+OF_FLOWS = ("bytes", "data_bytes", "span_ps", "mean_bps", "share")
+"""Metrics of all that programs sent from a host to another."""
+
 __all__ = ["metrics"]
 
 

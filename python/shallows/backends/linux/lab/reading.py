@@ -136,7 +136,9 @@ class Whole:
                     f"{each.host}: {each.command!r} had not finished when the run ended after {at_s:.6f} s"
                     " (a server's command ends with &)"
                 )
-            elif reason := environment.not_found(each, self.lab.environment):
+            elif reason := environment.not_found(each, self.lab.environment) or environment.no_version_6(
+                each
+            ):
                 yield reason
 
     def _changes(self, directory: Path, queues: pl.DataFrame) -> Iterator[str]:
