@@ -67,7 +67,7 @@ impl Session {
             },
             Some("begin") => {
                 self.sides[side] = None;
-                match begin(text, &settings_of(request)) {
+                match begun(request) {
                     Ok((run, header)) => {
                         self.sides[side] = Some(run);
                         header
@@ -118,8 +118,12 @@ fn checked(text: &str, settings: &[String]) -> Result<(Value, Value), Vec<Value>
     }
 }
 
-fn begin(text: &str, settings: &[String]) -> Result<(Side, Value), Vec<Value>> {
-    let (_, experiment) = checked(text, settings)?;
+/// A run of `text` with `settings`, or of a resolved `experiment`, with the header of its film.
+fn begun(request: &Value) -> Result<(Side, Value), Vec<Value>> {
+    let experiment = match request.get("experiment") {
+        Some(experiment) => experiment.clone(),
+        None => checked(request["text"].as_str().unwrap_or_default(), &settings_of(request))?.1,
+    };
     let document = experiment.to_string();
     let plan = shallows_spec::plan(&document).map_err(|faults| listed(&faults))?;
     let plan: Value = serde_json::from_str(&plan).unwrap_or_default();
