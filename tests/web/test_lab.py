@@ -4,16 +4,12 @@ import json
 import random
 import shutil
 import subprocess
-import sys
 import time
 import tomllib
 
 import numpy as np
 import pytest
-from paths import ROOT
-
-sys.path.insert(0, str(ROOT / "tools"))
-
+from conftest import ROOT
 from pages import lab
 from shallows import _core
 from shallows.document.points import expand
