@@ -250,12 +250,12 @@ export class Lab {
     if (lesson) this.about.replaceChildren(made("h1", { textContent: lesson.title }), made("p", { textContent: lesson.about }), made("p", { textContent: lesson.watch || "" }));
     this.sliders = (lesson?.drag || []).map((slider) => ({ ...slider }));
     this.knobs.replaceChildren(...this.sliders.map((slider, number) => {
-      const value = made("output", { className: "sh-value" });
+      const value = made("span", { className: "sh-value" });
       const knob = made("input", { type: "range", min: 0, max: 100, step: 0.5, className: "lab-knob" });
       knob.setAttribute("aria-label", slider.label || slider.path);
       knob.oninput = () => this.drag(number);
       Object.assign(slider, { knob, output: value });
-      return made("label", { className: "sh-slider" }, made("span", { textContent: slider.label || slider.path }), value, knob);
+      return made("div", { className: "sh-slider" }, made("span", { textContent: slider.label || slider.path }), value, knob);
     }));
   }
 
@@ -346,7 +346,7 @@ export class Lab {
       if (side === 0) this.follow(news.experiment);
     } else if (news.chunk) {
       this.player.append(side, news.chunk, 0);
-      if (!this.firstPicture) this.firstPicture = performance.now();
+      this.firstPicture ??= performance.now();
     } else if (news.failed) { this.states[side] = "failed"; this.player.end(side, "failed"); this.say(news.failed, true); }
     else if (news.end) {
       this.states[side] = "done";
