@@ -42,12 +42,15 @@ def module() -> bytes:
 
 def lessons() -> list[dict[str, object]]:
     """The gallery, and the experiments of the papers' figures that `docs/site/lab.toml` names."""
+    from shallows.web.editor.editing import put
     from shallows.web.live.lab import gallery, lesson
 
     figures = tomllib.loads(FIGURES.read_text(encoding="utf-8"))["figure"]
     made = []
     for each in figures:
         text = (ROOT / "experiments" / each["experiment"]).read_text(encoding="utf-8")
+        for path, value in each.get("set", {}).items():
+            text = put(text, path, value)
         second = " ".join(f"'{setting}'" for setting in each.get("second", ()))
         made.append(lesson(each["name"], without_studies(text), each, second=second))
     return [*gallery(), *made]

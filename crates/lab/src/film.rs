@@ -33,7 +33,7 @@ pub struct Filming {
     most_looks: u64,
     ends: Vec<Ends>,
     rates: Vec<f64>,
-    /// Of each port: ps of transmission, marks and drops up to the last look.
+    /// Transmission in ps, marks and drops of each port up to the last look.
     before: [Vec<f64>; 3],
     arrived: BTreeMap<u32, f64>,
 }

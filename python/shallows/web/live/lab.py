@@ -39,7 +39,7 @@ def gallery() -> list[dict[str, Any]]:
 
 
 def lesson(name: str, text: str, about: Mapping[str, Any], **more: str) -> dict[str, Any]:
-    """An entry: an experiment's text, what to say about it, and its sliders with their ranges."""
+    """An entry: an experiment's text, the words about it, and its sliders with their ranges."""
     from shallows.document.points import expand
 
     document = tomllib.loads(text)
