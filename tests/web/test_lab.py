@@ -1,4 +1,4 @@
-"""The laboratory without a server: the same bytes as the native run, and its page in a real browser, opened as a file."""
+"""The laboratory without a server: the bytes of the native run, and its page in a real browser as a file."""
 
 import json
 import random
@@ -20,8 +20,9 @@ from shallows.web.live import drawing, film
 from shallows.web.live.lab import MOST_BYTES, page_of
 from shallows.web.pages import address
 from shallows.web.pages.gallery import entries
-from soak import experiments
 from web_browser import CHROMIUM, FLAGS, needs_chromium
+
+from soak import experiments
 
 STATIC = ROOT / "python/shallows/web/static"
 NODE = shutil.which("node")
@@ -42,7 +43,8 @@ eval(fs.readFileSync(process.argv[1], "utf8") + "; globalThis.start = start; glo
     for (let done = 0; done < header.looks; done += header.most) {
       film.push(Buffer.from(ask({ do: "chunk", side: 0, looks: header.most })).toString("base64"));
     }
-    console.log(JSON.stringify({ layout: header.layout, experiment: header.experiment, film, ...ask({ do: "end", side: 0 }) }));
+    const { layout, experiment } = header;
+    console.log(JSON.stringify({ layout, experiment, film, ...ask({ do: "end", side: 0 }) }));
   }
 })();
 """
@@ -252,7 +254,7 @@ def test_a_long_run_is_stopped_and_the_page_answers_meanwhile(page, place):
     page.goto(f"{place}#x={address.pack({'text': LONG, 'second': ''})}")
     until(page, "!!window.shallows && shallows.player.films[0]?.done > 0")
     waited = page.evaluate(
-        "new Promise((done) => { const began = performance.now(); setTimeout(() => done(performance.now() - began), 10); })"
+        "new Promise((done, _, began = performance.now()) => setTimeout(() => done(performance.now() - began), 10))"
     )
     assert waited < 5000
     page.get_by_role("button", name="Stop").click()
@@ -282,7 +284,7 @@ def test_sliders_have_the_scale_of_the_live_page(page, place):
         for slider in sliders(document, expand(document)[0].experiment, entry.about.get("drag", ())):
             told = {key: getattr(slider, key) for key in ("low", "high", "unit", "whole", "ratio")}
             values = page.evaluate(
-                "([slider, places]) => { const { valueAt } = shallows; return places.map((at) => valueAt(slider, at)); }",
+                "([slider, places]) => places.map((at) => shallows.valueAt(slider, at))",
                 [told, [0, 33, 50, 100]],
             )
             assert [str(each) for each in values] == [

@@ -1,6 +1,7 @@
 """The laboratory as one file: the live page's player, charts and editor around the simulator as WebAssembly.
 
-The page needs no server and no network. `make site` writes it as `lab/index.html`; a browser opens it as a file too.
+The page needs no server and no network. `make site` writes it as `lab/index.html`; a browser opens it as a
+file too.
 """
 
 from __future__ import annotations
