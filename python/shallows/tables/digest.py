@@ -1,8 +1,8 @@
 """One hash for all tables of a run, equal wherever the same version runs the same experiment.
 
 SHA-256 over bytes that do not depend on how tables are kept: tables and words in the order of their names,
-numbers in little-endian order, the largest integer or NaN for none. `crates/lab/src/digest.rs` has the same law
-for a run in a browser.
+numbers in little-endian order, the largest integer or NaN for none. `crates/lab/src/digest.rs` has the same
+law for a run in a browser.
 """
 
 from __future__ import annotations
