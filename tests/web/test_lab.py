@@ -254,7 +254,7 @@ def test_a_long_run_is_stopped_and_the_page_answers_meanwhile(page, place):
     page.goto(f"{place}#x={address.pack({'text': LONG, 'second': ''})}")
     until(page, "!!window.shallows && shallows.player.films[0]?.done > 0")
     waited = page.evaluate(
-        "new Promise((done, _, from = performance.now()) => setTimeout(() => done(performance.now() - from), 10))"
+        "new Promise((ok, _, at = performance.now()) => setTimeout(() => ok(performance.now() - at), 10))"
     )
     assert waited < 5000
     page.get_by_role("button", name="Stop").click()
