@@ -83,6 +83,7 @@ bench:
 	./shallows bench
 
 # The documentation, strictly, without the network: .cache/site/html/index.html.
+# With Rust's target wasm32-unknown-unknown it has the laboratory, lab/index.html; without, it says so.
 site:
 	NO_MKDOCS_2_WARNING=1 $(UV) mkdocs build
 

@@ -11,7 +11,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from pages import generated, papers, pictures  # noqa: E402
+from pages import generated, lab, papers, pictures  # noqa: E402
 
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|mailto:|#)([^)\s#]*)(#[^)\s]*)?\)")
 _DRAWN = re.compile(r"<!-- draws: (\S+)\.svg -->(\n+```python\n.*?^```[ ]*$)", re.MULTILINE | re.DOTALL)
@@ -59,6 +59,7 @@ def on_files(files: Any, config: Any) -> Any:
     texts: dict[str, str | bytes] = {**generated.pages(), **papers.pages(), **papers.figures()}
     texts |= pictures.drawn(ROOT / "docs")
     texts |= _films()
+    texts |= lab.pages()
     for path, content in texts.items():
         files.append(File.generated(config, path, content=content))
     return files
@@ -77,6 +78,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         markdown,
     )
     pages = {file.src_uri for file in files}
+    laboratory = posixpath.relpath(lab.PAGE, here or ".") if lab.PAGE in pages else None
+    markdown = lab.linked(markdown, laboratory)
 
     def resolved(match: re.Match[str]) -> str:
         bang, text, target, anchor = match[1], match[2], match[3], match[4] or ""

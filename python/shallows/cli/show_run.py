@@ -29,6 +29,7 @@ def document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     With several seeds, the top level is the first seed's run, `seeds` lists all of them and `over_seeds`
     holds the mean and the 95 % interval of each metric that every run has.
     """
+    from shallows.tables.digest import hash_of
     from shallows.tables.metrics import flow_records, queue_records
 
     runs = _runs(outcomes)
@@ -38,6 +39,7 @@ def document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "path": str(runs[0].path),
         "seed": runs[0].seed,
         "metrics": all_metrics[0],
+        "tables_hash": hash_of(runs[0].tables),
     }
     answer["notes"] = [*notes(runs), *outcomes[0].point.remarks]
     answer["happened"] = runs[0].happened

@@ -27,7 +27,7 @@ CLOSE_LOOKS = 240
 CLOSE_ROUNDS = 6
 """Single packets are recorded from the start for so many delays of the longest link and transmission."""
 
-__all__ = ["page_of"]
+__all__ = ["packed", "page_of", "raw"]
 
 
 def page_of(experiment: dict[str, Any]) -> str:
@@ -55,26 +55,27 @@ def page_of(experiment: dict[str, Any]) -> str:
     template = environment.from_string(TEMPLATE.read_text())
     return template.render(
         title=header["title"] or "A run of Shallows",
-        style=_raw((STATIC / "player.css").read_text()),
-        header=_data(json.dumps(header).encode()),
-        film=_data(film),
-        close=_data(json.dumps(close, separators=(",", ":")).encode()),
+        style=raw((STATIC / "player.css").read_text()),
+        header=packed(json.dumps(header).encode()),
+        film=packed(film),
+        close=packed(json.dumps(close, separators=(",", ":")).encode()),
         scripts={
-            f"shallows-player/{name}.js": _data((STATIC / f"{name}.js").read_bytes()) for name in SCRIPTS
+            f"shallows-player/{name}.js": packed((STATIC / f"{name}.js").read_bytes()) for name in SCRIPTS
         },
         echarts=interactive.packed()["echarts"],
         settings=json.dumps(experiment, indent=1, ensure_ascii=False),
     )
 
 
-def _raw(text: str) -> Any:
+def raw(text: str) -> Any:
     """Our own style sheet, which holds no markup."""
     from markupsafe import Markup
 
     return Markup(text)
 
 
-def _data(source: bytes) -> str:
+def packed(source: bytes) -> str:
+    """Bytes as text in a page, compressed."""
     return base64.b64encode(gzip.compress(source, 9, mtime=0)).decode()
 
 

@@ -39,7 +39,8 @@ def frame(title: str, here: str) -> Iterator[ui.column]:
     )
     ui.add_css((STATIC / "player.css").read_text())
     ui.add_css((STATIC / "page.css").read_text())
-    ui.add_body_html(f"<script>{(STATIC / 'page.js').read_text()}</script>")
+    for name in ("look.js", "page.js"):
+        ui.add_body_html(f"<script>{(STATIC / name).read_text()}</script>")
     with ui.header(elevated=False).classes("sh-head"):
         ui.link("Shallows", "/").classes("sh-brand")
         with ui.element("nav").props('aria-label="Pages"').classes("sh-pages"):

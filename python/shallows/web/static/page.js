@@ -1,36 +1,7 @@
-// Dark or light, text size and copying; both choices are remembered in this browser.
-window.shallowsStored = (key) => { try { return localStorage.getItem(key); } catch { return null; } };
-window.shallowsStore = (key, value) => { try { localStorage.setItem(key, value); } catch { /* private window */ } };
-window.shallowsIsDark = () => {
-  const kept = shallowsStored("shallows-dark");
-  return kept === null ? matchMedia("(prefers-color-scheme: dark)").matches : kept === "1";
-};
+// Dark or light in Quasar's page. look.js comes first.
 window.shallowsApplyDark = (dark) => {
   Quasar.Dark.set(dark);
   emitEvent("sh-dark", dark);
 };
-window.shallowsDark = () => {
-  const dark = !document.body.classList.contains("body--dark");
-  shallowsStore("shallows-dark", dark ? "1" : "0");
-  shallowsApplyDark(dark);
-};
-window.shallowsZoom = (sign) => {
-  const size = Math.min(28, Math.max(12, (Number(shallowsStored("shallows-size")) || 16) + 2 * sign));
-  shallowsStore("shallows-size", size);
-  document.documentElement.style.fontSize = `${size}px`;
-};
-window.shallowsCopy = async (text) => {
-  try { await navigator.clipboard.writeText(text); } catch {
-    const area = document.createElement("textarea");
-    area.value = text;
-    document.body.append(area);
-    area.select();
-    document.execCommand("copy");
-    area.remove();
-  }
-};
-window.shallowsCopyBeside = (button) => shallowsCopy(button.parentElement.querySelector(".sh-code").textContent);
-document.documentElement.lang = "en";
-document.documentElement.style.fontSize = `${Number(shallowsStored("shallows-size")) || 16}px`;
 const ready = () => (window.did_handshake && window.Quasar ? shallowsApplyDark(shallowsIsDark()) : setTimeout(ready, 40));
 ready();
