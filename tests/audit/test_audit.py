@@ -70,7 +70,7 @@ FIELDS = ("time_ps", "landed_ps", "size", "ecn", "port", "seq", "payload", "stam
 
 
 def mutant(run, random):
-    """The tables with one field of one row changed, and a name for it; none where the change has no meaning."""
+    """The tables with one field of one row changed, and the name of the field."""
     packets = run.tables["packets"]
     field = random.choice(FIELDS)
     switch = pl.col("port").str.starts_with("switch") | pl.col("port").str.contains(

@@ -106,7 +106,7 @@ def conserves(trace: Trace) -> Iterator[Breach]:
     """Packets that came to a switch have left it, were lost there, or are held at the end."""
     import polars as pl
 
-    if trace.changes or "returned" in trace.ports.columns and trace.ports["returned"].sum():
+    if trace.changes or trace.ports["returned"].sum():
         return trace.skip("conservation", "links change, wires disturb packets, or headers return")
     landed = trace.hops.filter(pl.col("landed_ps").is_not_null() & (pl.col("lost") == 0))
     came = landed.group_by(pl.col("to").alias("node")).agg(pl.len().alias("came"))
@@ -421,7 +421,7 @@ def marks_above(trace: Trace) -> Iterator[Breach]:
 
 @_rule("red", "Floyd and Jacobson 1993 fig. 2: no mark while the average is below min_th")
 def red_marks(trace: Trace) -> Iterator[Breach]:
-    """RED marks only if the queue has ever been above min_th, since an average is below its greatest value."""
+    """RED marks only if the queue has ever reached min_th: an average is below the greatest value."""
     import numpy as np
 
     if trace.faults("mark"):
@@ -502,11 +502,12 @@ def acknowledges(trace: Trace) -> Iterator[Breach]:
         return trace.skip(
             "acknowledgement", "a transport other than TCP carries data, or wires disturb packets"
         )
-    data = trace.hops.filter((pl.col("payload") > 0) & (pl.col("reverse") == 0) & (pl.col("lost") == 0)
-                             & (pl.col("to") == pl.col("dst")) & pl.col("landed_ps").is_not_null())  # fmt: skip
-    came = data.select(
-        "flow", pl.col("landed_ps").alias("at"), (pl.col("seq") + pl.col("payload")).alias("e")
-    )
+    # RFC 9293 s.3.4: a FIN takes one number of the sequence.
+    fin = (pl.col("tcp_flags") & 1).cast(pl.UInt64)
+    there = (pl.col("reverse") == 0) & (pl.col("lost") == 0) & (pl.col("to") == pl.col("dst"))
+    data = trace.hops.filter(there & pl.col("landed_ps").is_not_null())
+    end = (pl.col("seq") + pl.col("payload") + fin).alias("e")
+    came = data.select("flow", pl.col("landed_ps").alias("at"), end)
     came = came.sort("at").with_columns(pl.col("e").cum_max().over("flow"))
     acks = trace.hops.filter((pl.col("pure_ack") == 1) & (pl.col("reverse") == 1) & (pl.col("seq") > 0)
                              & (pl.col("from") == pl.col("dst")))  # fmt: skip
