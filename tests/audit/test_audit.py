@@ -5,6 +5,7 @@ import random
 import re
 from pathlib import Path
 
+import everything
 import polars as pl
 import pytest
 from shallows.audit import audit
@@ -169,6 +170,34 @@ def test_a_limit_or_delay_that_is_not_the_experiments_is_rejected(runs):
     for key, value, rule in (("delay", "6us", "propagation"), ("rate", "11Gbps", "service")):
         other = run.experiment | {"topology": run.experiment["topology"] | {key: value}}
         assert {one.rule for one in audit(run.tables, other).rejected} == {rule}
+
+
+def test_files_of_the_repository_are_accepted(capsys):
+    """A sample; `python tests/audit/everything.py` audits all."""
+    names = ("experiments/training-step.toml", "experiments/ndp-incast.toml", "experiments/roce-incast.toml")
+    assert everything.main([ROOT / name for name in names]) == 0
+    assert "3 runs audited, 0 rejected, 0 not run" in capsys.readouterr().out
+
+
+def test_the_command_audits_files_and_stored_runs(tmp_path):
+    from conftest import shallows
+
+    place = tmp_path / "small.json"
+    place.write_text(json.dumps(BASE | {"duration": "300us"}), "utf-8")
+    store = ["--store", str(tmp_path / "runs")]
+    [printed] = json.loads(shallows("audit", place, *store, "--json", cwd=tmp_path).stdout)["runs"]
+    assert printed["rejected"] == []
+    assert "timers" in printed["not_audited"]
+    assert "accepted; " in shallows("audit", printed["run"], *store, cwd=tmp_path).stdout
+    plain = done(BASE | {"duration": "300us", "probe": {}})
+    assert "packets" not in plain.tables or not len(plain.tables["packets"])
+    place.write_text(json.dumps(BASE | {"duration": "300us", "probe": {}}), "utf-8")
+    shallows("run", place, *store, cwd=tmp_path)
+    [bare] = {path.name for path in (tmp_path / "runs").iterdir() if len(path.name) == 20} - {printed["run"]}
+    for name, words in (("0" * 20, "no such run"), (bare, "probe.audit: must be true")):
+        refused = shallows("audit", name, *store, cwd=tmp_path)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert words in refused.stderr
 
 
 def test_the_audit_shares_nothing_with_the_core():

@@ -33,7 +33,7 @@ def audit(name: Name, store: StorePath = None, as_json: Json = False) -> None:
             raise SpecError([Fault("probe.audit", rule, title)])
         found.append((title, judge(tables, experiment)))
     if as_json:
-        terminal.print_json([_document(title, outcome) for title, outcome in found])
+        terminal.print_json({"runs": [_document(title, outcome) for title, outcome in found]})
     else:
         for title, outcome in found:
             _say(title, outcome)
