@@ -180,10 +180,10 @@ def test_files_of_the_repository_are_accepted(capsys):
 
 
 def test_the_command_audits_files_and_stored_runs(tmp_path):
-    from conftest import shallows
+    from conftest import shallows, write_toml
 
-    place = tmp_path / "small.json"
-    place.write_text(json.dumps(BASE | {"duration": "300us"}), "utf-8")
+    place = tmp_path / "small.toml"
+    write_toml(place, BASE | {"duration": "300us"})
     store = ["--store", str(tmp_path / "runs")]
     [printed] = json.loads(shallows("audit", place, *store, "--json", cwd=tmp_path).stdout)["runs"]
     assert printed["rejected"] == []
@@ -191,7 +191,7 @@ def test_the_command_audits_files_and_stored_runs(tmp_path):
     assert "accepted; " in shallows("audit", printed["run"], *store, cwd=tmp_path).stdout
     plain = done(BASE | {"duration": "300us", "probe": {}})
     assert "packets" not in plain.tables or not len(plain.tables["packets"])
-    place.write_text(json.dumps(BASE | {"duration": "300us", "probe": {}}), "utf-8")
+    write_toml(place, BASE | {"duration": "300us", "probe": {}})
     shallows("run", place, *store, cwd=tmp_path)
     [bare] = {path.name for path in (tmp_path / "runs").iterdir() if len(path.name) == 20} - {printed["run"]}
     for name, words in (("0" * 20, "no such run"), (bare, "probe.audit: must be true")):
