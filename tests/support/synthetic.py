@@ -121,6 +121,15 @@ SCHEMAS = {
         "lost": U32,
         **{f"sack{i}_{end}": U64 for i in range(4) for end in ("first", "beyond")},
     },
+    "losses": {
+        "time_ps": U64,
+        "port": STR,
+        **dict.fromkeys(["flow", "reverse", "pure_ack"], U32),
+        "seq": U64,
+        **dict.fromkeys(["size", "trimmed", "ecn"], U32),
+        "stamp_ps": U64,
+        "cause": STR,
+    },
 }
 
 _ZERO = {U32: 0, U64: 0, F64: 0.0, STR: ""}

@@ -45,7 +45,7 @@ def broken(run, **tables):
 def test_a_real_run_with_every_table_keeps_all_laws(run):
     assert broken(run) == []
     empty = {name for name, table in run.tables.items() if not len(table)}
-    assert empty <= {"rounds", "steps", "inner_queues", "inner_histogram", "pauses", "credits"}
+    assert empty <= {"rounds", "steps", "inner_queues", "inner_histogram", "pauses", "credits", "losses"}
 
 
 @pytest.mark.parametrize("table", ["flows", "messages", "queues", "queue_histogram", "packets", "flow_trace"])

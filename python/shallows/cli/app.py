@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from shallows.cli import queries, runs, studies, web
+from shallows.cli.audit import audit
 from shallows.cli.check_run import check_run
 from shallows.cli.import_files import import_files
 from shallows.cli.linux import app as linux_app
@@ -45,6 +46,7 @@ for command in (studies.compare, studies.tune, studies.reproduce, studies.valida
     app.command()(command)
 app.command()(report)
 app.command("check-run")(check_run)
+app.command()(audit)
 app.command("import")(import_files)
 app.command("list")(queries.list_)
 app.command()(queries.theory)

@@ -123,7 +123,10 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
         lay_out(ports, buffers, routing, &partition, experiment, (&graph, &sharing));
     directory.best = if experiment.events.is_empty() { vec![] } else { best };
     directory.fastest = experiment.reroutes().then(|| Fastest::new(&directory.routing));
-    networks.iter_mut().for_each(|network| network.until = Time::ZERO + run.duration);
+    for network in &mut networks {
+        network.until = Time::ZERO + run.duration;
+        network.losses = experiment.probes.audit.then(Vec::new);
+    }
     if partition.whole.is_some() {
         for (i, load) in (0..).zip(&mut loads) {
             load.source = networks[0].events.add(Event::Load(i));
@@ -180,6 +183,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
         warm: false,
         before_warmup: vec![],
         tapped: vec![],
+        losses: vec![],
         timeline,
         backs: if flow_control.is_empty() { vec![] } else { backs(&graph) },
         deadlock_mode: experiment.pfc.deadlock,

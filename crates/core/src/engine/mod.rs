@@ -20,7 +20,7 @@ use crate::net::port::Port;
 use crate::net::port::chain::Store;
 use crate::net::{Directory, Network};
 use crate::probe::settings::ProbeSettings;
-use crate::probe::traces::{Clock, PacketRow, PortRow, QueueRow};
+use crate::probe::traces::{Clock, LossRow, PacketRow, PortRow, QueueRow};
 use crate::workload::{WorkCx, Workload};
 use cells::Effort;
 use cells::partition::Partition;
@@ -78,6 +78,8 @@ pub struct Simulation {
     before_warmup: Vec<Passed>,
     /// Packets that left tapped ports.
     tapped: Vec<PacketRow>,
+    /// Packets that ports lost, if the run is to be audited.
+    losses: Vec<LossRow>,
     /// Changes of links.
     timeline: Timeline,
     /// By link the one back along its cable, where flow control needs it; else empty.

@@ -60,6 +60,7 @@ impl Simulation {
             roster.message_rows.append(&mut cell.hosts.message_rows);
             roster.trace_rows.append(&mut cell.hosts.trace_rows);
             self.tapped.append(&mut cell.network.tapped);
+            self.losses.append(&mut cell.network.losses.take().unwrap_or_default());
             if roster.waits.is_empty() {
                 roster.waits = std::mem::take(&mut cell.hosts.waits);
             } else {
@@ -76,6 +77,7 @@ impl Simulation {
             roster.message_rows.sort_by_key(|row| (at(row), row.flow, row.started));
             roster.trace_rows.sort_by_key(|row| (row.time, row.flow));
             self.tapped.sort_by_key(|row| (row.landed.unwrap_or(Time::MAX), row.port));
+            self.losses.sort_by_key(|row| (row.time, row.port));
         }
     }
 
@@ -83,16 +85,18 @@ impl Simulation {
         self.check_limits(shared, control, self.now)?;
         self.look_for_deadlock(shared)?;
         let changes = |p: &Port| p.record.as_ref().map_or(0, |r| r.changes().len());
-        let (mut tapped, mut traced, mut by_change) = (0, self.roster.trace_rows.len(), 0);
+        let (mut tapped, mut lost, mut traced, mut by_change) = (0, 0, self.roster.trace_rows.len(), 0);
         for cell in &shared.cells {
             let cell = locked(cell);
             tapped += cell.network.tapped.len();
+            lost += cell.network.losses.as_ref().map_or(0, Vec::len);
             traced += cell.hosts.trace_rows.len();
             if self.probes.queue_trace == TraceWhen::Change {
                 by_change = cell.network.ports.iter().map(changes).max().unwrap_or(0).max(by_change);
             }
         }
-        let longest = self.queue_rows.len().max(self.port_rows.len()).max(traced).max(by_change).max(tapped);
+        let sampled = self.queue_rows.len().max(self.port_rows.len());
+        let longest = sampled.max(traced).max(by_change).max(tapped).max(lost);
         if longest as u64 > self.probes.trace_rows {
             return Err(RunError::TraceTooLong(self.probes.trace_rows));
         }

@@ -35,7 +35,7 @@ pub mod wire;
 
 use crate::events::{Event, EventQueue, Source};
 use crate::packet::{Extensions, Flags, Packet};
-use crate::probe::traces::PacketRow;
+use crate::probe::traces::{LossRow, PacketRow};
 use crate::queue::DropWhy;
 use crate::queue::parts::fifo::Fifo;
 use crate::routing::choice::{Chooser, Sight};
@@ -94,6 +94,8 @@ pub struct Network {
     pub lost_answers: BTreeMap<u32, (u64, u64)>,
     /// Packets that left tapped ports.
     pub tapped: Vec<PacketRow>,
+    /// Packets that ports lost, if the run is to be audited.
+    pub losses: Option<Vec<LossRow>>,
 }
 
 /// The view of a node that chooses: its own ports.
@@ -160,6 +162,7 @@ impl Network {
             dropped: vec![],
             lost_answers: BTreeMap::new(),
             tapped: vec![],
+            losses: None,
         }
     }
 
@@ -371,6 +374,15 @@ impl Network {
         } else {
             port.drop_for(why);
             port.counts.dropped_bytes += if why.on_wire() { 0 } else { u64::from(packet.size) };
+        }
+        if let Some(losses) = self.losses.as_mut().filter(|_| !why.on_wire()) {
+            losses.push(LossRow {
+                time: self.now,
+                port: self.links[number as usize],
+                flow: directory.connections[packet.flow as usize].serial,
+                packet,
+                why,
+            });
         }
         let cut = matches!(why, DropWhy::Dead | DropWhy::Cut) || why.on_wire();
         let credit = packet.is_credit();

@@ -70,6 +70,8 @@ crate::params! {
         classes: Names = "*", "", "all";
         /// Ports whose packets are recorded one by one as they leave (`run --pcap` writes them for Wireshark).
         packets: Names = [], "", "rows cost memory: ask for what is looked at";
+        /// All that `./shallows audit` reads: the packets of every port, and those that ports lost.
+        audit: bool = false, "", "rows cost memory: ask for it where a run is to be audited";
         /// Most rows that one trace may hold; a run that needs more ends with an error.
         trace_rows: u64 = 20000000, "[1, ]", "about 1 GB: memory stays bounded";
     }

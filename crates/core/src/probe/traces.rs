@@ -1,7 +1,7 @@
 //! Traces: rows in time, at intervals or on change.
 
 use super::settings::TraceWhen;
-use crate::packet::{Extension, Packet};
+use crate::packet::{DropWhy, Extension, Packet};
 use shallows_units::Time;
 
 /// Packets of each class that came to a traced port in the present interval.
@@ -93,6 +93,21 @@ pub struct PacketRow {
     pub extension: Option<Extension>,
     /// An injected fault lost it on the wire.
     pub lost: bool,
+}
+
+/// A packet that a port lost before its transmission ended.
+#[derive(Debug, Clone, Copy)]
+pub struct LossRow {
+    /// When.
+    pub time: Time,
+    /// Which port.
+    pub port: u32,
+    /// Running number of the connection.
+    pub flow: u32,
+    /// As it was lost.
+    pub packet: Packet,
+    /// Why.
+    pub why: DropWhy,
 }
 
 /// When the next row of an interval trace is due.

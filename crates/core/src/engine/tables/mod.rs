@@ -87,6 +87,7 @@ impl Simulation {
             self.port_trace(),
             self.flow_trace(),
             self.packet_table(),
+            self.loss_table(),
         ]
     }
 

@@ -1,7 +1,7 @@
 //! The table `packets`: packets that left the tapped ports, one row each, with the header bits as on the wire.
 
 use crate::engine::Simulation;
-use crate::packet::Flags;
+use crate::packet::{DropWhy, Flags, Packet};
 use crate::probe::traces::PacketRow;
 use crate::probe::{TableBuilder, TableData};
 use crate::transport::config::{Config, TransportKind};
@@ -45,8 +45,8 @@ fn ace(row: &PacketRow, config: &Config) -> u8 {
 }
 
 /// RFC 3168 s.5: the codepoint in the IP header.
-fn codepoint(row: &PacketRow) -> u32 {
-    match row.packet.flags {
+fn codepoint(packet: &Packet) -> u32 {
+    match packet.flags {
         flags if flags.any(Flags::CE) => 3,
         flags if flags.any(Flags::ECT0) => 2,
         flags if flags.any(Flags::ECT1) => 1,
@@ -55,6 +55,25 @@ fn codepoint(row: &PacketRow) -> u32 {
 }
 
 impl Simulation {
+    /// Packets that ports lost, of a run to be audited.
+    pub(in crate::engine) fn loss_table(&self) -> TableData {
+        let causes: Vec<String> = DropWhy::ALL.iter().map(|why| why.column().into()).collect();
+        let cause = |why| DropWhy::ALL.iter().position(|one| *one == why).unwrap_or_default() as u32;
+        TableBuilder::new("losses", &self.losses)
+            .u64("time_ps", |r| r.time.as_ps())
+            .words("port", &self.names.ports, |r| r.port)
+            .u32("flow", |r| r.flow)
+            .u32("reverse", |r| r.packet.flags.any(Flags::REVERSE).into())
+            .u32("pure_ack", |r| r.packet.flags.any(Flags::ACK).into())
+            .u64("seq", |r| r.packet.seq)
+            .u32("size", |r| r.packet.size.into())
+            .u32("trimmed", |r| r.packet.trimmed().into())
+            .u32("ecn", |r| codepoint(&r.packet))
+            .u64("stamp_ps", |r| r.packet.stamp.as_ps())
+            .words("cause", &causes, |r| cause(r.why))
+            .done()
+    }
+
     /// Packets that left the ports of `probe.packets`.
     pub(in crate::engine) fn packet_table(&self) -> TableData {
         let (names, rows) = (&self.names, &self.tapped);
@@ -112,7 +131,7 @@ impl Simulation {
                 _ => None,
             })
             .u32("trimmed", |r| r.packet.trimmed().into())
-            .u32("ecn", codepoint)
+            .u32("ecn", |r| codepoint(&r.packet))
             .u64("stamp_ps", |r| r.packet.stamp.as_ps())
             .u32("lost", |r| r.lost.into())
             .maybe_u64("sack0_first", first(0))

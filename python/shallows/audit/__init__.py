@@ -1,0 +1,60 @@
+"""`./shallows audit`: a second reading of the rules, over the recorded packets of a run.
+
+Nothing here is shared with the core: neither code, nor names, nor constants. A test holds that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shallows.audit.rules import RULES, Breach
+from shallows.audit.trace import Trace
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Outcome", "Rejected", "audit"]
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A rule that a run breaks, its source, and the first place."""
+
+    rule: str
+    source: str
+    breach: Breach
+
+    def __str__(self) -> str:
+        """One line."""
+        what, time, place, rows = self.breach
+        return f"{self.rule}: {place} at {time} ps: {what} ({rows} times; {self.source})"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an audit found: rules broken, rules applied, and what was not audited with the reason."""
+
+    rejected: tuple[Rejected, ...]
+    rules: int
+    packets: int
+    unaudited: Mapping[str, str]
+
+
+OUTSIDE = {
+    "windows and rates": "the audit has no rule for congestion controls",
+    "recovery": "the audit has no rule for retransmissions",
+    "timers": "the audit has no rule for timeouts",
+    "loads": "the audit has no rule for the arrivals of data",
+    "pauses": "the audit has no rule for flow control",
+    "shared buffers": "the audit has no rule for dynamic thresholds",
+}
+"""What no rule covers."""
+
+
+def audit(tables: Mapping[str, pl.DataFrame], experiment: Mapping[str, Any]) -> Outcome:
+    """Holds the tables of a run with `probe.audit` against all rules. `experiment` is resolved."""
+    trace = Trace(tables, experiment)
+    found = [Rejected(r.name, r.source, breach) for r in RULES for breach in r.check(trace) or ()]
+    return Outcome(tuple(found), len(RULES), len(tables["packets"]), {**trace.unaudited, **OUTSIDE})

@@ -1,0 +1,75 @@
+"""`./shallows audit`: a second reading of the rules over the packets of a run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shallows import terminal
+from shallows.cli.options import Json, StorePath
+from shallows.errors import Fault, SpecError
+
+if TYPE_CHECKING:
+    from shallows.audit import Outcome
+
+__all__ = ["audit"]
+
+Name = Annotated[
+    str, typer.Argument(metavar="RUN|FILE", help="A run's name, or an experiment.", show_default=False)
+]
+
+
+def audit(name: Name, store: StorePath = None, as_json: Json = False) -> None:
+    """A run with `probe.audit`, or an experiment to run so: whether its packets keep the rules."""
+    found = []
+    for title, tables, experiment in _runs(name, store):
+        from shallows.audit import audit as judge
+
+        if not experiment["probe"].get("audit") or "packets" not in tables:
+            rule = "must be true in a run to be audited; audit the experiment's file, or run it with that"
+            raise SpecError([Fault("probe.audit", rule, title)])
+        found.append((title, judge(tables, experiment)))
+    if as_json:
+        terminal.print_json({"runs": [_document(title, outcome) for title, outcome in found]})
+    else:
+        for title, outcome in found:
+            _say(title, outcome)
+    if any(outcome.rejected for _, outcome in found):
+        raise typer.Exit(1)
+
+
+def _runs(name: str, store: Path | None) -> list[tuple[str, Any, Any]]:
+    from shallows.results.store import Store
+
+    if re.fullmatch("[0-9a-f]{20}", name):
+        place = Store(store)
+        if not (place.path / name).is_dir():
+            raise SpecError([Fault("audit", f"there is no such run in {place.path}", name)])
+        run = place.check(name)
+        return [(name, run.tables, run.experiment)]
+    from shallows.document.load import load
+    from shallows.document.points import expand
+    from shallows.execution.runner import Runner
+
+    document = load(Path(name))
+    document["probe"] = {**document.get("probe", {}), "audit": True}
+    done = Runner.of(store=store).run(expand(document))
+    return [(one.run.hash, one.run.tables, one.run.experiment) for one in done if one.run is not None]
+
+
+def _say(title: str, outcome: Outcome) -> None:
+    for one in outcome.rejected:
+        terminal.say(str(one))
+    for what, why in outcome.unaudited.items():
+        terminal.say(f"not audited: {what}: {why}")
+    verdict = "rejected" if outcome.rejected else "accepted"
+    terminal.say(f"{title}: {verdict}; {outcome.rules} rules, {outcome.packets} departures")
+
+
+def _document(title: str, outcome: Outcome) -> dict[str, Any]:
+    each = [{"rule": one.rule, "source": one.source, **one.breach._asdict()} for one in outcome.rejected]
+    return {"run": title, "rejected": each, "rules": outcome.rules, "departures": outcome.packets,
+            "not_audited": dict(outcome.unaudited)}  # fmt: skip
