@@ -8,7 +8,7 @@ pub mod parts;
 
 use crate::params::Beyond;
 use crate::port_control::Feedback;
-pub use facts::{Ack, Congestion, Cx, FlowInfo, Kind, MessageInfo, Outgoing};
+pub use facts::{Ack, Congestion, Cx, FlowInfo, Kind, MessageInfo, Outgoing, Trim};
 pub use parts::path::PathInfo;
 pub use parts::rate_paced::RatePaced;
 pub use parts::window::{Window, WindowRules};
@@ -45,6 +45,11 @@ pub trait CongestionControl: Send {
     fn on_cnp(&mut self, cx: &Cx<'_>) {
         self.on_congestion(Congestion::Ecn, 0, cx);
     }
+    /// Over UEC, a packet came without its payload. Only for algorithms whose settings say so ([`CcSettings::takes_trims`]); the next
+    /// one too.
+    fn on_trim(&mut self, _trim: &Trim, _cx: &Cx<'_>) {}
+    /// Over UEC, a packet of so many bytes is taken for lost.
+    fn on_lost_packet(&mut self, _bytes: u64, _cx: &Cx<'_>) {}
     /// Over RoCEv2, before a packet leaves and before any answer: a card's clock goes on by itself, and so may a rate.
     /// `sent` are the bytes of the stream sent so far, each counted once.
     fn keep_time(&mut self, _sent: u64, _cx: &Cx<'_>) {}
@@ -148,6 +153,10 @@ pub trait CcSettings {
     }
     /// Whether it works without acknowledgements: by the clock, or by notifications.
     fn needs_no_acks(&self) -> bool {
+        false
+    }
+    /// Whether it learns of each packet that was trimmed or lost, as UEC's transport tells it.
+    fn takes_trims(&self) -> bool {
         false
     }
     /// Checks of settings that mean nothing over RoCEv2; they stand at `path`.
@@ -265,6 +274,14 @@ macro_rules! algorithms {
                 made_for_it || self.ecn() == EcnUse::Off && self.protocol().is_none() && self.backend().is_none()
             }
 
+            /// Whether it runs over UEC's transport, which tells of each packet that was trimmed or lost.
+            pub fn runs_over_uec(&self) -> bool {
+                match self {
+                    $( Algorithm::$variant(s) => s.takes_trims(), )*
+                    Algorithm::Custom(_) => false,
+                }
+            }
+
             /// Whether it runs over READ, whose data nobody acknowledges.
             pub fn runs_over_read(&self) -> bool {
                 match self {
@@ -353,6 +370,7 @@ algorithms! {
     "swift" => Swift(swift),
     "copa" => Copa(copa),
     "pfabric" => PFabric(pfabric),
+    "nscc" => Nscc(nscc),
     "line-rate" => LineRate(line_rate),
     "kernel" => Kernel(kernel) on "linux",
 }
@@ -402,6 +420,12 @@ impl CongestionControl for AnyCc {
     }
     fn on_message(&mut self, message: &MessageInfo, cx: &Cx<'_>) {
         each!(self, cc => cc.on_message(message, cx));
+    }
+    fn on_trim(&mut self, trim: &Trim, cx: &Cx<'_>) {
+        each!(self, cc => cc.on_trim(trim, cx));
+    }
+    fn on_lost_packet(&mut self, bytes: u64, cx: &Cx<'_>) {
+        each!(self, cc => cc.on_lost_packet(bytes, cx));
     }
     fn on_cnp(&mut self, cx: &Cx<'_>) {
         each!(self, cc => cc.on_cnp(cx));
