@@ -59,6 +59,7 @@ __all__ = [
     "Ndp",
     "NewrenoCc",
     "NonePortControl",
+    "NsccCc",
     "ParetoSizes",
     "ParkingLotTopology",
     "PfabricCc",
@@ -97,6 +98,7 @@ __all__ = [
     "TreeTopology",
     "TrimmingQueue",
     "Udp",
+    "Uec",
     "UniformDeadline",
     "UniformSizes",
     "XdctcpCc"
@@ -578,6 +580,63 @@ class PfabricCc(Part):
 
     window: str = 'none'
     """First window and slow-start threshold; "none": the rate of the host's link times the round trip of the flow's empty path, in whole segments. Range [1B, ]. Default: Alizadeh 2013 s.4.3: the bandwidth-delay product."""
+
+
+class NsccCc(Part):
+    """NSCC, the sender's control of Ultra Ethernet: a window by delay and marks."""
+
+    kind: Literal["nscc"] = "nscc"
+
+    reading: Literal["specification", "uet"] = 'specification'
+    """The specification's text, or what the consortium's simulator does otherwise. Default: UE 1.0.3 s.3.6.13; uet-htsim 40ccb05."""
+
+    trimming: bool = True
+    """Whether switches trim: the target is shorter then, and by the specification delay alone never causes quick adapt. Default: UE 1.0.3 p. 390."""
+
+    base_rtt: str = 'none'
+    """Round trip of a full packet over the empty path, or "none": that of the flow's longest one. Shorter samples replace it. Range (0s, 1s]. Default: UE 1.0.3 table 3-82: config_base_rtt."""
+
+    target: str = 'none'
+    """Delay beyond the base round trip that the window aims at, or "none": 0.75 of that with trimming, and all of it without. Range (0s, 1s]. Default: UE 1.0.3 p. 390: target_qdelay."""
+
+    max_window: float = 1.5
+    """First window and most, in bandwidth-delay products. Range (0, 100]. Default: UE 1.0.3 p. 390: MaxWnd."""
+
+    alpha: float = 4.0
+    """Proportional increase in a round trip without delay, in packets, on a network of 100 Gb/s and 12 us with a target of 12 us. Range [0, 1000]. Default: UE 1.0.3 p. 390: 4 a b MTU / target_qdelay."""
+
+    fair_increase: float = 5.0
+    """Fair increase in a round trip, in packets, on a network of 100 Gb/s and 12 us. Range [0, 1000]. Default: UE 1.0.3 p. 390: 5 MTU a."""
+
+    fast_increase: float = 0.25
+    """Fast increase: share of the acknowledged bytes, on a network of 100 Gb/s and 12 us. Range [0, 100]. Default: UE 1.0.3 p. 390: 0.25 a."""
+
+    idle_delay: str = '1us'
+    """Delay below which a path is idle, for fast increase. Range [0s, 1s]. Default: uet-htsim 40ccb05: 1 us; the specification: about 0."""
+
+    eta: float = 0.15
+    """Increase each adjust_period whatever the delay, in packets, on a network of 100 Gb/s and 12 us. Range [0, 1000]. Default: UE 1.0.3 p. 390: 0.15 MTU a."""
+
+    gamma: float = 0.8
+    """Share of the excess delay by which the window shrinks. Range [0, 1]. Default: UE 1.0.3 p. 390: 0.8."""
+
+    max_decrease: float = 0.5
+    """Most that the window shrinks by at once. Range (0, 1). Default: UE 1.0.3 p. 390: max_md_jump, 0.5."""
+
+    quick_adapt: bool = True
+    """Whether a round trip that delivered little sets the window to that. Default: UE 1.0.3 p. 390: disable_quick_adapt, false."""
+
+    quick_adapt_gate: int = 3
+    """Powers of two by which the greatest window is divided for what little is. Range [0, 30]. Default: UE 1.0.3 p. 390: qa_gate, 3."""
+
+    quick_adapt_delay: str = 'none'
+    """Delay that causes quick adapt by itself, or "none": four times the target, with trimming as `reading` says. Range (0s, 1s]. Default: UE 1.0.3 p. 390: qa_threshold, of a drop threshold of 5 BDP."""
+
+    adjust_packets: int = 8
+    """Increases are carried out once so many packets have come. Range [1, 1000]. Default: UE 1.0.3 p. 390: adjust_bytes, 8 MTU."""
+
+    adjust_period: str = 'none'
+    """Increases are carried out after this time at the latest, or "none": the base round trip. Range (0s, 1s]. Default: UE 1.0.3 p. 390: config_base_rtt."""
 
 
 class LineRateCc(Part):
@@ -1398,6 +1457,15 @@ class TrimmingQueue(Part):
     limit: str = '8pkt'
     """Most data that the queue may hold, in bytes or packets, or "none": then nothing is trimmed. Range [1pkt, ]. Default: Handley 2017 s.3.1: eight packets."""
 
+    last_hop_room: str = 'none'
+    """The same at a switch's port to a host, or "none": as elsewhere. Range [1pkt, ]. Default: none: Handley 2017; UE 1.0.3 p. 418: 1.5 bandwidth-delay products, and 1 elsewhere."""
+
+    kmin: str = 'none'
+    """Data behind a leaving packet above which it may be marked, or "none": nothing is. Default: none: Handley 2017; UE 1.0.3 p. 418: 0.2 of a bandwidth-delay product."""
+
+    kmax: str = 'none'
+    """Data behind a leaving packet from which on each is marked, beside kmin. In between the probability rises linearly. Range [1B, ]. Default: none: Handley 2017; UE 1.0.3 p. 418: 0.8 of a bandwidth-delay product."""
+
     header_limit: str = '72KB'
     """Most headers that wait, in bytes or packets, or "none". Range [1pkt, ]. Default: Handley 2017 s.3.1: the memory of eight packets of 9000 bytes; its authors' simulator: twice that."""
 
@@ -1984,7 +2052,7 @@ class Transport(Part):
     handshake_marks: bool = False
     """Whether the SYN+ACK's ECN-Echo counts as a mark. Default: RFC 3168 s.6.1.1: it agrees on ECN; ns-2's DCTCP counts it."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "nscc", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -2053,7 +2121,7 @@ class Roce(Part):
     cnp_priority: int | Literal["none"] = 'none'
     """Priority of notifications, or "none": that of the acknowledgements. Range [0, 7]. Default: Zhu 2015: a high one of its own."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "nscc", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -2083,7 +2151,7 @@ class Ndp(Part):
     untrimmed: Literal["refused", "allowed"] = 'refused'
     """Whether ports of switches may drop packets that they could trim. Default: Handley 2017 s.3: a receiver learns of each packet."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "nscc", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -2134,7 +2202,7 @@ class Expresspass(Part):
     unmetered: Literal["refused", "allowed"] = 'refused'
     """Whether ports of switches may pass credits on without a meter, and credits may take other links than data. Default: Cho 2017 s.3.1: every port meters, and paths are symmetric."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "nscc", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -2170,7 +2238,46 @@ class Homa(Part):
     timeout: str = '2ms'
     """A receiver asks again for what was granted when nothing has come for so long, and a sender that gets no answer sends again. Range (0s, 10000s]. Default: ours: Montazeri 2018 s.3.7 speaks of a few milliseconds."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "nscc", "line-rate", "kernel"] | None = None
+    """Congestion control."""
+
+
+class Uec(Part):
+    """Ultra Ethernet's transport, in its mode of reliable delivery in any order. Packets carry entropy values, by which switches spread them over paths; `ecmp` must be a choice by flow. Lost packets are sent again one by one. Hosts' ports are trimming without limits: ten answers go for each packet of data while both wait."""
+
+    profile: Literal["uec"] = "uec"
+
+    mtu: str = '4096B'
+    """Payload of a full packet. Range [1B, 9000B]. Default: UE 1.0.3: 1024, 2048, 4096 or 8192 as usual; uet-htsim: 4086 beside 64 of headers."""
+
+    header: str = '64B'
+    """Bytes of a packet's headers, and of answers. Windows count them. Range [1B, 200B]. Default: uet-htsim 40ccb05: 64."""
+
+    entropy: Literal["single", "oblivious", "bitmap", "reps", "reps-freezing", "reps-legacy", "mixed"] = 'mixed'
+    """How the entropy value of each packet is chosen. Default: uet-htsim 40ccb05: its default."""
+
+    entropies: int = 64
+    """Entropy values that a connection has, a power of two. Range [1, 65536]. Default: UE 1.0.3 s.3.6.16: 64 to 256; uet-htsim: 64, and 128 in its tests."""
+
+    ack_bytes: str = '16384B'
+    """Bytes after which an answer is due. Each packet counts 1 KiB at least. Range [1B, 1GB]. Default: UE 1.0.3 s.3.5: ACK_Gen_Trigger, 16 KiB."""
+
+    room: Literal["full", "own"] = 'full'
+    """The room in the window that a packet needs. Default: UE 1.0.3 s.3.6.13.5: inflight + MTU <= cwnd; uet-htsim: own."""
+
+    timeout: str = '1ms'
+    """A packet without an answer is sent again after this, counted from when it leaves the host's port. Range (0s, 8s]. Default: UE 1.0.3 s.3.5 leaves it to the card; uet-htsim: 15 us and six full queues."""
+
+    backoff: Literal["doubled", "none"] = 'doubled'
+    """Whether a packet's timer doubles with each of its timeouts. Default: UE 1.0.3 s.3.5: RTO_Init x 2^retries, 8 s at most; uet-htsim: none."""
+
+    retries: int = 5
+    """Timeouts of a packet that a connection survives. Range [0, 1000]. Default: UE 1.0.3 s.3.5: five as usual."""
+
+    untrimmed: Literal["refused", "allowed"] = 'refused'
+    """Whether ports of switches may drop packets that they could trim. Default: UE 1.0.3 s.4.1: trimming may be absent; then write it, and trimming = false in cc."""
+
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "nscc", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -2194,7 +2301,7 @@ class Udp(Part):
     send_buffer: str = '212992B'
     """Most bytes of a sender in its host's port. A datagram that would exceed it waits. Range [1B, ]. Default: Linux net.core.wmem_default, where a program that blocks waits."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "pfabric", "nscc", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -2230,7 +2337,7 @@ class BulkLoad(Part):
     primer: str = '0B'
     """Bytes sent at time 0, before the start proper, on the same connection. Default: none; the ns-2 inputs of xDCTCP send 10 000."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Uec | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2278,7 +2385,7 @@ class MessagesLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Uec | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2329,7 +2436,7 @@ class PoissonLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Uec | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2377,7 +2484,7 @@ class IncastLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Uec | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2398,7 +2505,7 @@ class TableLoad(Part):
     connection: Literal["persistent", "fresh"] = 'fresh'
     """The connections that carry the flows: one for each row, or one for each sender and receiver, whose rows it sends in order of their starts. The completion time of a row then counts from its start in both cases. Default: flows of a trace; RDMA applications keep their queue pairs, so "persistent" there."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Uec | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2467,7 +2574,7 @@ class DatagramsLoad(Part):
     sizes: FixedSizes | UniformSizes | ParetoSizes | EmpiricalSizes | Literal["fixed", "uniform", "pareto", "empirical"] | None = None
     """Distribution of sizes."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Uec | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2509,7 +2616,7 @@ class CollectiveLoad(Part):
     connection: Literal["persistent", "fresh"] = 'persistent'
     """The connections that carry the messages; those that are kept open at time 0. Default: libraries open connections once."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Uec | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2530,7 +2637,7 @@ class GraphLoad(Part):
     connection: Literal["persistent", "fresh"] = 'persistent'
     """The connections that carry them; those that are kept open at time 0, one for each pair of hosts. Default: libraries open connections once."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Uec | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2632,7 +2739,7 @@ class Experiment(WholeExperiment):
     event: dict[str, Event] | None = None
     """Changes of links at their times, by name."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Uec | Udp | None = None
     """TCP, or queue pairs of RoCEv2, and the congestion control."""
 
     traffic: dict[str, BulkLoad | MessagesLoad | PoissonLoad | IncastLoad | TableLoad | DatagramsLoad | CollectiveLoad | GraphLoad | CustomPart] | None = None
