@@ -224,7 +224,7 @@ fn every_discipline_carries_ultra_ethernet_by_each_choice_of_paths() {
                 refused += 1;
                 continue;
             }
-            for entropy in &choices {
+            for entropy in choices {
                 let mut transport = transport.clone();
                 transport["entropy"] = (*entropy).into();
                 again +=
