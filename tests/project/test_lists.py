@@ -24,7 +24,7 @@ from shallows.tables import drops, laws, metric_names
 from shallows.web.live import film
 
 CORE = ROOT / "crates/core/src"
-ROOMS = ("cc", "queue", "topology", "workload", "port_control", "routing/choice")
+ROOMS = ("cc", "queue", "topology", "workload", "port_control", "routing/choice", "transport/entropy")
 
 ALSO_WORDS = {
     "none",
@@ -49,6 +49,7 @@ NAMED = {
     "crates/core/src/transport/ndp/settings.rs": "NDP is made of its control and its discipline",
     "crates/core/src/transport/expresspass/settings.rs": "ExpressPass is made of its control and discipline",
     "crates/core/src/transport/homa/settings.rs": "Homa is made of its control; its hosts' ports have one",
+    "crates/core/src/transport/uec/settings.rs": "hosts have a discipline, a setting a default",
     "crates/core/src/transport/profiles.rs": "a profile names the discipline of its hosts' ports",
     "crates/spec/src/read.rs": "the discipline of hosts' ports where profiles differ",
     "crates/core/src/cc/kernel.rs": "the kernel's names of its own controls",

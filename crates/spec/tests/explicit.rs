@@ -212,7 +212,7 @@ impl PortControl for Watch {
 fn arrivals_departures_and_returns_are_shown() {
     let seen = Arc::new(Mutex::new(vec![]));
     let port = |index: u64| {
-        let place = Place { rate: Rate::gbps(1), random: Stream::new(1, "queue", index) };
+        let place = Place { rate: Rate::gbps(1), last_hop: false, random: Stream::new(1, "queue", index) };
         let Built::Arrival(admission) = Queue::default().build(place) else { unreachable!() };
         let disc = Box::new(Fifo::new(admission, Rate::gbps(1)));
         let service = Service::Departure(Box::new(Scheduled::new(disc)));

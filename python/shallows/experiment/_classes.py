@@ -60,6 +60,7 @@ __all__ = [
     "Ndp",
     "NewrenoCc",
     "NonePortControl",
+    "NsccCc",
     "ParetoSizes",
     "ParkingLotTopology",
     "PfabricCc",
@@ -98,6 +99,7 @@ __all__ = [
     "TreeTopology",
     "TrimmingQueue",
     "Udp",
+    "Uec",
     "UniformDeadline",
     "UniformSizes",
     "XdctcpCc"
@@ -660,6 +662,63 @@ class PfabricCc(Part):
 
     window: str = 'none'
     """First window and slow-start threshold; "none": the rate of the host's link times the round trip of the flow's empty path, in whole segments. Range [1B, ]. Default: Alizadeh 2013 s.4.3: the bandwidth-delay product."""
+
+
+class NsccCc(Part):
+    """NSCC, the sender's control of Ultra Ethernet: a window by delay and marks."""
+
+    kind: Literal["nscc"] = "nscc"
+
+    reading: Literal["specification", "uet"] = 'specification'
+    """The specification's text, or what the consortium's simulator does otherwise. Default: UE 1.0.3 s.3.6.13; uet-htsim 40ccb05."""
+
+    trimming: bool = True
+    """Whether switches trim: the target is shorter then, and by the specification delay alone never causes quick adapt. Default: UE 1.0.3 p. 390."""
+
+    base_rtt: str = 'none'
+    """Round trip of a full packet over the empty path, or "none": that of the flow's longest one. Shorter samples replace it. Range (0s, 1s]. Default: UE 1.0.3 table 3-82: config_base_rtt."""
+
+    target: str = 'none'
+    """Delay beyond the base round trip that the window aims at, or "none": 0.75 of that with trimming, and all of it without. Range (0s, 1s]. Default: UE 1.0.3 p. 390: target_qdelay."""
+
+    max_window: float = 1.5
+    """First window and most, in bandwidth-delay products. Range (0, 100]. Default: UE 1.0.3 p. 390: MaxWnd."""
+
+    alpha: float = 4.0
+    """Proportional increase in a round trip without delay, in packets, on a network of 100 Gb/s and 12 us with a target of 12 us. Range [0, 1000]. Default: UE 1.0.3 p. 390: 4 a b MTU / target_qdelay."""
+
+    fair_increase: float = 5.0
+    """Fair increase in a round trip, in packets, on a network of 100 Gb/s and 12 us. Range [0, 1000]. Default: UE 1.0.3 p. 390: 5 MTU a."""
+
+    fast_increase: float = 0.25
+    """Fast increase: share of the acknowledged bytes, on a network of 100 Gb/s and 12 us. Range [0, 100]. Default: UE 1.0.3 p. 390: 0.25 a."""
+
+    idle_delay: str = '1us'
+    """Delay below which a path is idle, for fast increase. Range [0s, 1s]. Default: uet-htsim 40ccb05: 1 us; the specification: about 0."""
+
+    eta: float = 0.15
+    """Increase each adjust_period whatever the delay, in packets, on a network of 100 Gb/s and 12 us. Range [0, 1000]. Default: UE 1.0.3 p. 390: 0.15 MTU a."""
+
+    gamma: float = 0.8
+    """Share of the excess delay by which the window shrinks. Range [0, 1]. Default: UE 1.0.3 p. 390: 0.8."""
+
+    max_decrease: float = 0.5
+    """Most that the window shrinks by at once. Range (0, 1). Default: UE 1.0.3 p. 390: max_md_jump, 0.5."""
+
+    quick_adapt: bool = True
+    """Whether a round trip that delivered little sets the window to that. Default: UE 1.0.3 p. 390: disable_quick_adapt, false."""
+
+    quick_adapt_gate: int = 3
+    """Powers of two by which the greatest window is divided for what little is. Range [0, 30]. Default: UE 1.0.3 p. 390: qa_gate, 3."""
+
+    quick_adapt_delay: str = 'none'
+    """Delay that causes quick adapt by itself, or "none": four times the target, with trimming as `reading` says. Range (0s, 1s]. Default: UE 1.0.3 p. 390: qa_threshold, of a drop threshold of 5 BDP."""
+
+    adjust_packets: int = 8
+    """Increases are carried out once so many packets have come. Range [1, 1000]. Default: UE 1.0.3 p. 390: adjust_bytes, 8 MTU."""
+
+    adjust_period: str = 'none'
+    """Increases are carried out after this time at the latest, or "none": the base round trip. Range (0s, 1s]. Default: UE 1.0.3 p. 390: config_base_rtt."""
 
 
 class LineRateCc(Part):
@@ -1479,6 +1538,15 @@ class TrimmingQueue(Part):
 
     limit: str = '8pkt'
     """Most data that the queue may hold, in bytes or packets, or "none": then nothing is trimmed. Range [1pkt, ]. Default: Handley 2017 s.3.1: eight packets."""
+
+    last_hop_room: str = 'none'
+    """The same at a switch's port to a host, or "none": as elsewhere. Range [1pkt, ]. Default: none: Handley 2017; UE 1.0.3 p. 418: 1.5 bandwidth-delay products, and 1 elsewhere."""
+
+    kmin: str = 'none'
+    """Data behind a leaving packet above which it may be marked, or "none": nothing is. Default: none: Handley 2017; UE 1.0.3 p. 418: 0.2 of a bandwidth-delay product."""
+
+    kmax: str = 'none'
+    """Data behind a leaving packet from which on each is marked, beside kmin. In between the probability rises linearly. Range [1B, ]. Default: none: Handley 2017; UE 1.0.3 p. 418: 0.8 of a bandwidth-delay product."""
 
     header_limit: str = '72KB'
     """Most headers that wait, in bytes or packets, or "none". Range [1pkt, ]. Default: Handley 2017 s.3.1: the memory of eight packets of 9000 bytes; its authors' simulator: twice that."""
@@ -2312,7 +2380,7 @@ class BulkLoad(Part):
     primer: str = '0B'
     """Bytes sent at time 0, before the start proper, on the same connection. Default: none; the ns-2 inputs of xDCTCP send 10 000."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Uec | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2360,7 +2428,7 @@ class MessagesLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Uec | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2411,7 +2479,7 @@ class PoissonLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Uec | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2459,7 +2527,7 @@ class IncastLoad(Part):
     deadline: FixedDeadline | UniformDeadline | ExponentialDeadline | Literal["fixed", "uniform", "exponential"] | None = None
     """Distribution of the time that messages have."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Uec | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2480,7 +2548,7 @@ class TableLoad(Part):
     connection: Literal["persistent", "fresh"] = 'fresh'
     """The connections that carry the flows: one for each row, or one for each sender and receiver, whose rows it sends in order of their starts. The completion time of a row then counts from its start in both cases. Default: flows of a trace; RDMA applications keep their queue pairs, so "persistent" there."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Uec | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2549,7 +2617,7 @@ class DatagramsLoad(Part):
     sizes: FixedSizes | UniformSizes | ParetoSizes | EmpiricalSizes | Literal["fixed", "uniform", "pareto", "empirical"] | None = None
     """Distribution of sizes."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Uec | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2591,7 +2659,7 @@ class CollectiveLoad(Part):
     connection: Literal["persistent", "fresh"] = 'persistent'
     """The connections that carry the messages; those that are kept open at time 0. Default: libraries open connections once."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Uec | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2612,7 +2680,7 @@ class GraphLoad(Part):
     connection: Literal["persistent", "fresh"] = 'persistent'
     """The connections that carry them; those that are kept open at time 0, one for each pair of hosts. Default: libraries open connections once."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Uec | Udp | None = None
     """Settings over those of `[transport]`, for this load."""
 
     class_: str | None = None
@@ -2717,7 +2785,7 @@ class Experiment(WholeExperiment):
     event: dict[str, Event] | None = None
     """Changes of links at their times, by name."""
 
-    transport: Transport | Roce | Ndp | Expresspass | Homa | Udp | None = None
+    transport: Transport | Roce | Ndp | Expresspass | Homa | Uec | Udp | None = None
     """TCP, or queue pairs of RoCEv2, and the congestion control."""
 
     traffic: dict[str, BulkLoad | MessagesLoad | PoissonLoad | IncastLoad | TableLoad | DatagramsLoad | CollectiveLoad | GraphLoad | CustomPart] | None = None

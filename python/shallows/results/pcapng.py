@@ -137,7 +137,7 @@ def _frame(
         return _roce_frame(row, addresses)
     if row.get("pull") is not None:
         return _ndp_frame(row, addresses)
-    if transport["profile"] == "homa":
+    if transport["profile"] in ("homa", "uec"):
         return _homa_frame(row, addresses)
     if transport["profile"] == "udp":
         return _udp_frame(row, addresses)
@@ -179,7 +179,10 @@ def _ndp_frame(row: Mapping[str, Any], addresses: Mapping[str, int]) -> tuple[by
 
 
 def _homa_frame(row: Mapping[str, Any], addresses: Mapping[str, int]) -> tuple[bytes, int]:
-    """Homa as NDP: kinds are data, a report of a whole message, a grant or request, and "busy"."""
+    """Homa as NDP: kinds are data, a report of a whole message, a grant or request, and "busy".
+
+    So has Ultra Ethernet: data, an acknowledgement or a NACK, and a trimmed packet.
+    """
     source, target = addresses[row["src"]], addresses[row["dst"]]
     ends = (target, source) if row["reverse"] else (source, target)
     back = 2 if row["pure_ack"] else 3

@@ -139,6 +139,19 @@ pub struct Outgoing {
     pub srtt: Span,
 }
 
+/// A packet came without its payload.
+#[derive(Debug, Clone, Copy)]
+pub struct Trim {
+    /// Its bytes, as windows count them.
+    pub bytes: u64,
+    /// The time from when it left to the report.
+    pub sample: Option<Span>,
+    /// Bytes in flight without it.
+    pub flight: i64,
+    /// It may cause quick adapt: it was trimmed before the last hop, or no receiver grants credit.
+    pub counts: bool,
+}
+
 /// The flow, as an algorithm may know it when it starts.
 #[derive(Debug, Clone)]
 pub struct FlowInfo<'a> {

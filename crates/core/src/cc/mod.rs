@@ -9,7 +9,7 @@ pub mod parts;
 use crate::params::Beyond;
 use crate::port_control::Feedback;
 pub use facts::{
-    Ack, Congestion, Cx, FlowInfo, Kind, LostPacket, MessageInfo, Outgoing, RateSample, Transmit,
+    Ack, Congestion, Cx, FlowInfo, Kind, LostPacket, MessageInfo, Outgoing, RateSample, Transmit, Trim,
 };
 pub use parts::path::PathInfo;
 pub use parts::rate_paced::RatePaced;
@@ -47,6 +47,11 @@ pub trait CongestionControl: Send {
     fn on_cnp(&mut self, cx: &Cx<'_>) {
         self.on_congestion(Congestion::Ecn, 0, cx);
     }
+    /// Over UEC, a packet came without its payload. Only for algorithms whose settings say so ([`CcSettings::takes_trims`]); the next
+    /// one too.
+    fn on_trim(&mut self, _trim: &Trim, _cx: &Cx<'_>) {}
+    /// Over UEC, a packet of so many bytes is taken for lost.
+    fn on_lost_packet(&mut self, _bytes: u64, _cx: &Cx<'_>) {}
     /// Over RoCEv2, before a packet leaves and before any answer: a card's clock goes on by itself, and so may a rate.
     /// `sent` are the bytes of the stream sent so far, each counted once.
     fn keep_time(&mut self, _sent: u64, _cx: &Cx<'_>) {}
@@ -173,6 +178,10 @@ pub trait CcSettings {
     fn needs_no_acks(&self) -> bool {
         false
     }
+    /// Whether it learns of each packet that was trimmed or lost, as UEC's transport tells it.
+    fn takes_trims(&self) -> bool {
+        false
+    }
     /// Checks of settings that mean nothing over RoCEv2; they stand at `path`.
     fn check_over_roce(&self, _path: &str, _faults: &mut crate::params::Faults) {}
     /// Checks across the settings, which stand at `path`.
@@ -296,6 +305,14 @@ macro_rules! algorithms {
                 made_for_it || self.ecn() == EcnUse::Off && !self.samples() && self.protocol().is_none() && self.backend().is_none()
             }
 
+            /// Whether it runs over UEC's transport, which tells of each packet that was trimmed or lost.
+            pub fn runs_over_uec(&self) -> bool {
+                match self {
+                    $( Algorithm::$variant(s) => s.takes_trims(), )*
+                    Algorithm::Custom(_) => false,
+                }
+            }
+
             /// Whether it runs over READ, whose data nobody acknowledges.
             pub fn runs_over_read(&self) -> bool {
                 match self {
@@ -385,6 +402,7 @@ algorithms! {
     "copa" => Copa(copa),
     "bbr3" => Bbr3(bbr3),
     "pfabric" => PFabric(pfabric),
+    "nscc" => Nscc(nscc),
     "line-rate" => LineRate(line_rate),
     "kernel" => Kernel(kernel) on "linux",
 }
@@ -434,6 +452,12 @@ impl CongestionControl for AnyCc {
     }
     fn on_message(&mut self, message: &MessageInfo, cx: &Cx<'_>) {
         each!(self, cc => cc.on_message(message, cx));
+    }
+    fn on_trim(&mut self, trim: &Trim, cx: &Cx<'_>) {
+        each!(self, cc => cc.on_trim(trim, cx));
+    }
+    fn on_lost_packet(&mut self, bytes: u64, cx: &Cx<'_>) {
+        each!(self, cc => cc.on_lost_packet(bytes, cx));
     }
     fn on_cnp(&mut self, cx: &Cx<'_>) {
         each!(self, cc => cc.on_cnp(cx));

@@ -384,7 +384,7 @@ type Ends<'a> = (&'a mut Sender, &'a mut Receiver, &'a Config);
 
 /// A queue without limit, which is never used: the wire takes no time.
 fn service() -> Service {
-    match Queue::default().build(Place { rate: WIRE, random: Stream::new(0, "script", 0) }) {
+    match Queue::default().build(Place { rate: WIRE, last_hop: false, random: Stream::new(0, "script", 0) }) {
         Built::Arrival(admission) => Service::Arrival(admission),
         Built::Departure(disc) => Service::departure(disc),
     }

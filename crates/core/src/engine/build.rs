@@ -209,7 +209,8 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>], timeline
         let (rate, delay) = (link.rate, link.delay);
         let is_switch = graph.role(link.from) == Role::Switch;
         let varies = timeline.varies(i as u32) || settings.trace.is_some();
-        let place = Place { rate, random: Stream::new(seed, "queue", i as u64) };
+        let last_hop = is_switch && graph.role(link.to) == Role::Host;
+        let place = Place { rate, last_hop, random: Stream::new(seed, "queue", i as u64) };
         let service = match queue.build(place) {
             _ if !experiment.priorities.is_empty() => {
                 Service::departure(Box::new(priorities::build(experiment, queue, (i, rate), is_switch)))

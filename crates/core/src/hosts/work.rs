@@ -237,6 +237,10 @@ impl Hosts {
                 grants = true;
                 receiver.next
             }
+            AnyReceiver::Uec(receiver) => {
+                receiver.on_packet(packet, config, net);
+                receiver.next
+            }
             AnyReceiver::Datagram(receiver) => {
                 receiver.on_packet(packet, config.header, net.now);
                 0 // no message waits for it
@@ -322,7 +326,7 @@ impl Hosts {
                 receiver.on_timer(config, net);
                 arm(receiver.rto_at, &mut receiver.timer_at, end.timer, net);
             }
-            AnyReceiver::Roce(_) | AnyReceiver::Ndp(_) | AnyReceiver::Datagram(_) => {}
+            AnyReceiver::Roce(_) | AnyReceiver::Ndp(_) | AnyReceiver::Uec(_) | AnyReceiver::Datagram(_) => {}
         }
         end.passed.0 += net.totals.sent - sent;
     }

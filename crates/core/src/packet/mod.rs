@@ -75,6 +75,8 @@ impl Flags {
     pub const PUSH: Flags = Flags(1 << Self::ACE_SHIFT);
     /// On the way there: a copy that an injected fault made. Datagrams have nothing else by which to know one.
     pub const COPY: Flags = Flags(1 << (Self::ACE_SHIFT + 1));
+    /// On the way there, beside [`Packet::trimmed`]: trimmed at the port to its destination.
+    pub const LAST_HOP: Flags = Flags(1 << (Self::ACE_SHIFT + 2));
     /// On the way back: a credit of ExpressPass, which ports of the kind credit meter. A trimmed packet has [`Flags::PROBE`] too.
     pub const CREDIT: Flags = Flags(Flags::TRIMMABLE.0 | Flags::REVERSE.0);
     /// On the way back over RoCEv2: a congestion notification packet. No acknowledgement of TCP has the bit.

@@ -114,7 +114,7 @@ mod tests {
 
     /// Shares of packets marked and dropped that meet `wait` and `packets` of 1500 bytes at 40 Mb/s.
     fn shares(settings: &Settings, wait: Span, packets: u64, flags: Flags) -> (f64, f64) {
-        let place = Place { rate: Rate::mbps(40), random: Stream::new(7, "queue", 0) };
+        let place = Place { rate: Rate::mbps(40), last_hop: false, random: Stream::new(7, "queue", 0) };
         let mut disc = Discipline::new(settings, place);
         let now = Time::ZERO + Span::s(1);
         let backlog = Backlog { packets, bytes: 1500 * packets, serving: 1500, free_at: now + wait };
@@ -162,7 +162,7 @@ mod tests {
         for measure in Unit::ALL {
             let settings = Settings { measure, limit: Some(Size::Packets(100)), ..Settings::defaults() };
             let make = |rate| {
-                let place = Place { rate, random: Stream::new(7, "queue", 0) };
+                let place = Place { rate, last_hop: false, random: Stream::new(7, "queue", 0) };
                 Box::new(Fifo::new(Discipline::new(&settings, place), rate)) as Box<_>
             };
             conforms(make, 100);

@@ -219,7 +219,7 @@ mod tests {
     use crate::queue::test_bench::conforms;
 
     fn place(rate: Rate) -> Place {
-        Place { rate, random: Stream::new(7, "queue", 0) }
+        Place { rate, last_hop: false, random: Stream::new(7, "queue", 0) }
     }
 
     /// Marks and drops among 20 000 packets of one kind with the classic queue at `average` seconds.

@@ -30,6 +30,8 @@ pub type Habit = (&'static str, &'static str);
 pub struct Place {
     /// Rate of the port.
     pub rate: Rate,
+    /// It is a switch's port to a host.
+    pub last_hop: bool,
     /// Random numbers of this queue alone.
     pub random: Stream,
 }
@@ -405,6 +407,6 @@ pub(crate) mod tests {
 
     /// A port of 10 Gb/s, for tests of one discipline alone.
     pub(crate) fn place() -> Place {
-        Place { rate: Rate::gbps(10), random: Stream::new(1, "queue", 0) }
+        Place { rate: Rate::gbps(10), last_hop: false, random: Stream::new(1, "queue", 0) }
     }
 }

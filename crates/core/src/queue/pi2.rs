@@ -106,7 +106,7 @@ mod tests {
     use shallows_units::Rate;
 
     fn place(rate: Rate) -> Place {
-        Place { rate, random: Stream::new(7, "queue", 0) }
+        Place { rate, last_hop: false, random: Stream::new(7, "queue", 0) }
     }
 
     fn free_at(free_at: Time) -> Backlog {

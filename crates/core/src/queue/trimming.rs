@@ -7,13 +7,17 @@
 //! Headers without room go back to their senders, once.
 //! Only packets whose transport asks for it are trimmed; others are dropped where there is no room.
 //!
-//! Left out: a mark before the queue is full (UEC); trimming of the packet in transmission.
+//! Ultra Ethernet's switches mark before they trim, and trim later at the last hop (UE 1.0.3 p. 418): `kmin`, `kmax` and `last_hop_room`.
+//! Data are marked as they leave, by what stays behind them (`ultraethernet/uet-htsim`, 40ccb05, compositequeue.cpp).
+//! A packet trimmed at the port to its destination says so.
+//!
+//! Left out: trimming of the packet in transmission.
 
 use super::drop_tail::check_limit;
 use super::{Backlog, DropWhy, Place, QueueCx, QueueDisc};
 use crate::events::random::Stream;
 use crate::packet::{Flags, Packet};
-use crate::params::{Code, Faults};
+use crate::params::{Code, Faults, ParamType};
 use crate::queue::parts::gauge::Level;
 use crate::queue::parts::held::Held;
 use shallows_units::{Bytes, Size};
@@ -34,6 +38,12 @@ crate::params! {
     pub struct Settings {
         /// Most data that the queue may hold, in bytes or packets, or "none": then nothing is trimmed.
         limit: Option<Size> = "8pkt", "[1pkt, ]", "Handley 2017 s.3.1: eight packets";
+        /// The same at a switch's port to a host, or "none": as elsewhere.
+        last_hop_room: Option<Size> = "none", "[1pkt, ]", "none: Handley 2017; UE 1.0.3 p. 418: 1.5 bandwidth-delay products, and 1 elsewhere";
+        /// Data behind a leaving packet above which it may be marked, or "none": nothing is.
+        kmin: Option<Bytes> = "none", "", "none: Handley 2017; UE 1.0.3 p. 418: 0.2 of a bandwidth-delay product";
+        /// Data behind a leaving packet from which on each is marked, beside kmin. In between the probability rises linearly.
+        kmax: Option<Bytes> = "none", "[1B, ]", "none: Handley 2017; UE 1.0.3 p. 418: 0.8 of a bandwidth-delay product";
         /// Most headers that wait, in bytes or packets, or "none".
         header_limit: Option<Size> = "72KB", "[1pkt, ]", "Handley 2017 s.3.1: the memory of eight packets of 9000 bytes; its authors' simulator: twice that";
         /// Whether the packet being transmitted counts as held.
@@ -53,6 +63,31 @@ impl Settings {
     /// Settings that contradict each other.
     pub fn check(&self, path: &str, faults: &mut Faults) {
         check_limit(self.limit, path, faults);
+        if self.last_hop_room.is_some() && self.limit.is_none() {
+            let rule =
+                Code::Conflict.rule("must be \"none\" beside limit = \"none\", by which nothing is trimmed");
+            faults.add(&format!("{path}.last_hop_room"), rule, &self.last_hop_room.show());
+        }
+        match (self.kmin, self.kmax) {
+            (Some(kmin), Some(kmax)) if kmax < kmin => {
+                faults.add(
+                    &format!("{path}.kmax"),
+                    Code::Conflict.rule("must be at least kmin"),
+                    &self.kmax.show(),
+                );
+            }
+            (Some(_), None) => {
+                let rule =
+                    Code::Missing.rule("must be written beside kmin: from there on each packet is marked");
+                faults.add(&format!("{path}.kmax"), rule, &self.kmax.show());
+            }
+            (None, Some(_)) => {
+                let rule =
+                    Code::Missing.rule("must be written beside kmax: from there on packets may be marked");
+                faults.add(&format!("{path}.kmin"), rule, &self.kmin.show());
+            }
+            _ => {}
+        }
         if self.header_limit == Some(Size::Bytes(Bytes(0))) {
             let rule = Code::OutOfRange.rule("must be > 0B, or \"none\"");
             faults.add(&format!("{path}.header_limit"), rule, &"0B".into());
@@ -72,6 +107,9 @@ pub struct Discipline {
     in_row: u64,
     most_in_row: u64,
     header: u16,
+    /// Marks are drawn between these.
+    ramp: Option<(f64, f64)>,
+    last_hop: bool,
     returns: bool,
     /// The packet being transmitted is one of data.
     sends_data: bool,
@@ -86,15 +124,20 @@ fn is_header(packet: &Packet) -> bool {
 impl Discipline {
     /// Ready to run.
     pub fn new(settings: &Settings, place: Place) -> Self {
+        let here = if place.last_hop { settings.last_hop_room } else { None };
+        let limit = here.or(settings.limit);
+        let ramp = settings.kmin.zip(settings.kmax);
         Discipline {
             data: Held::default(),
             headers: Held::default(),
-            limits: [settings.limit, settings.header_limit].map(Level::new),
+            limits: [limit, settings.header_limit].map(Level::new),
             counts_serving: settings.count_in_service,
             newest: settings.newest,
             in_row: 0,
             most_in_row: settings.headers_per_packet.unwrap_or(u64::MAX),
             header: settings.header.as_u64() as u16,
+            ramp: ramp.map(|(kmin, kmax)| (kmin.as_u64() as f64, kmax.as_u64() as f64)),
+            last_hop: place.last_hop,
             returns: settings.excess == Excess::Return,
             sends_data: false,
             random: place.random,
@@ -122,6 +165,20 @@ impl Discipline {
         newest
     }
 
+    /// The next packet of data, marked as what stays behind it says.
+    fn pop_data(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet> {
+        let mut packet = self.data.pop()?;
+        if let Some((kmin, kmax)) = self.ramp {
+            let behind = self.data.bytes() as f64;
+            let marks =
+                behind >= kmax || behind > kmin && self.random.chance((behind - kmin) / (kmax - kmin));
+            if marks {
+                cx.mark(&mut packet);
+            }
+        }
+        Some(packet)
+    }
+
     fn take_header(&mut self, packet: Packet, cx: &mut QueueCx<'_>) {
         if self.fits(false, packet.size, 0, cx) {
             self.headers.push(packet);
@@ -147,15 +204,16 @@ impl QueueDisc for Discipline {
         }
         let mut victim = self.victim(packet, cx);
         cx.trim(&mut victim, self.header);
+        victim.flags = victim.flags.with_if(Flags::LAST_HOP, self.last_hop);
         self.take_header(victim, cx);
     }
 
-    fn dequeue(&mut self, _cx: &mut QueueCx<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet> {
         let data_first = self.headers.is_empty() || self.in_row >= self.most_in_row && !self.data.is_empty();
         self.sends_data = data_first;
         if data_first {
             self.in_row = 0;
-            return self.data.pop();
+            return self.pop_data(cx);
         }
         self.in_row += 1;
         self.headers.pop()

@@ -258,6 +258,16 @@ impl Routing {
         [label(to, there), label(from, if self.symmetric { there } else { flow(to, from) })]
     }
 
+    /// The label of packets of a flow with `label` that carry the entropy value `entropy`: another hash in place of the flow's.
+    pub fn with_entropy(&self, label: u32, entropy: u32) -> u32 {
+        // The finaliser of SplitMix64 (Steele et al. 2014).
+        let mut z = (u64::from(label) << 32 | u64::from(entropy)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        (label >> self.spare) << self.spare | (z >> (64 - self.spare)) as u32
+    }
+
     /// How packets of `host` enter the network.
     pub fn enters(&self, host: NodeId) -> Entry {
         match *self.wiring.out.of(host.0) {

@@ -10,6 +10,7 @@ use super::settings::{
     Codepoint, ControlEct, Counted, EchoMode, EcnAcks, EcnMode, LossDetection, MAX_WINDOW, Opening,
     TransportSettings,
 };
+use super::uec::{self, UecSettings};
 use crate::cc::{Algorithm, EcnUse, WindowRules};
 use crate::packet::Flags;
 use crate::params::Params;
@@ -29,6 +30,8 @@ pub enum TransportKind {
     ExpressPass,
     /// Homa.
     Homa,
+    /// Ultra Ethernet's.
+    Uec,
     /// Datagrams, without connections.
     Datagram,
 }
@@ -50,6 +53,8 @@ pub struct Config {
     pub expresspass: expresspass::Rules,
     /// For Homa.
     pub homa: homa::Rules,
+    /// For Ultra Ethernet's.
+    pub uec: uec::Rules,
     /// For datagrams: the law of a load.
     pub emission: Option<Arc<dyn Emission>>,
     /// For the congestion control.
@@ -129,6 +134,7 @@ impl Config {
             seed: 1,
             rules: WindowRules {
                 mss: s.mss.as_u64(),
+                overhead: transport.uec().map_or(0, |uec| uec.header.as_u64()),
                 initial_window,
                 initial_ssthresh: bytes(s.initial_ssthresh),
                 growth: s.growth,
@@ -177,6 +183,7 @@ impl Config {
                 Other::Ndp(_) => TransportKind::Ndp,
                 Other::ExpressPass(_) => TransportKind::ExpressPass,
                 Other::Homa(_) => TransportKind::Homa,
+                Other::Uec(_) => TransportKind::Uec,
                 Other::Datagrams(_) => TransportKind::Datagram,
             },
             emission: None,
@@ -184,6 +191,7 @@ impl Config {
             ndp: ndp::Rules::new(transport.ndp().unwrap_or(&NdpSettings::defaults())),
             homa: homa::Rules::new(transport.homa().unwrap_or(&HomaSettings::defaults())),
             roce: Rules::new(transport.roce().unwrap_or(&RoceSettings::defaults()), &transport.cc),
+            uec: uec::Rules::new(transport.uec().unwrap_or(&UecSettings::defaults())),
             cc: transport.cc.clone(),
             settings: s.clone(),
         };

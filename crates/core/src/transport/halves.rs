@@ -9,6 +9,7 @@ use super::ndp::{NdpReceiver, NdpSender};
 use super::receiver::{Receiver, ReceiverCounts};
 use super::roce::{Reader, Requester, Responder, Source};
 use super::sender::Sender;
+use super::uec::{UecReceiver, UecSender};
 use super::window::Window;
 use crate::cc::{FlowInfo, MessageInfo};
 use crate::net::Net;
@@ -29,6 +30,8 @@ pub enum AnySender {
     Credit(CreditSender),
     /// Homa's.
     Homa(HomaSender),
+    /// Ultra Ethernet's.
+    Uec(UecSender),
     /// A socket's of datagrams.
     Datagram(DatagramSender),
 }
@@ -43,6 +46,7 @@ macro_rules! any {
             Self::Ndp($end) => $call,
             Self::Credit($end) => $call,
             Self::Homa($end) => $call,
+            Self::Uec($end) => $call,
             Self::Datagram($end) => $call,
         }
     };
@@ -58,6 +62,7 @@ macro_rules! with_sender {
             $crate::transport::AnySender::Ndp($end) => $call,
             $crate::transport::AnySender::Credit($end) => $call,
             $crate::transport::AnySender::Homa($end) => $call,
+            $crate::transport::AnySender::Uec($end) => $call,
             $crate::transport::AnySender::Datagram($end) => $call,
         }
     };
@@ -78,6 +83,7 @@ impl AnySender {
                 AnySender::Credit(CreditSender::new(flow, label, info, config, now))
             }
             TransportKind::Homa => AnySender::Homa(HomaSender::new(flow, label, info, config, now)),
+            TransportKind::Uec => AnySender::Uec(UecSender::new(flow, label, info, config, now)),
             TransportKind::Datagram => {
                 AnySender::Datagram(DatagramSender::new(flow, label, info, config, now))
             }
@@ -135,6 +141,7 @@ impl AnySender {
             AnySender::Ndp(sender) => sender.turn.at = at,
             AnySender::Credit(_) => {} // a credit is all that it waits for
             AnySender::Homa(sender) => sender.turn.at = at,
+            AnySender::Uec(sender) => sender.turn.at = at,
             AnySender::Datagram(sender) => sender.at = at,
         }
     }
@@ -214,6 +221,7 @@ impl AnySender {
             AnySender::Read(_) | AnySender::Datagram(_) | AnySender::Credit(_) => 0,
             AnySender::Ndp(sender) => sender.sacked(),
             AnySender::Homa(sender) => sender.sacked(),
+            AnySender::Uec(sender) => sender.sacked(),
         }
     }
 
@@ -226,6 +234,7 @@ impl AnySender {
             AnySender::Ndp(sender) => sender.flight(),
             AnySender::Credit(sender) => sender.flight(),
             AnySender::Homa(sender) => sender.flight(),
+            AnySender::Uec(sender) => sender.flight(),
         }
     }
 
@@ -265,6 +274,8 @@ pub enum AnyReceiver {
     Credit(CreditReceiver),
     /// Homa's.
     Homa(HomaReceiver),
+    /// Ultra Ethernet's.
+    Uec(UecReceiver),
     /// A socket's of datagrams.
     Datagram(DatagramReceiver),
 }
@@ -279,6 +290,7 @@ impl AnyReceiver {
             TransportKind::Ndp => AnyReceiver::Ndp(NdpReceiver::new(flow, label, config, rate)),
             TransportKind::ExpressPass => AnyReceiver::Credit(CreditReceiver::new(flow, label, config, rate)),
             TransportKind::Homa => AnyReceiver::Homa(HomaReceiver::new(flow, label)),
+            TransportKind::Uec => AnyReceiver::Uec(UecReceiver::new(flow, label)),
             TransportKind::Datagram => AnyReceiver::Datagram(DatagramReceiver::default()),
         }
     }
@@ -310,6 +322,7 @@ impl AnyReceiver {
             AnyReceiver::Ndp(receiver) => receiver.next,
             AnyReceiver::Credit(receiver) => receiver.next,
             AnyReceiver::Homa(receiver) => receiver.next,
+            AnyReceiver::Uec(receiver) => receiver.next,
             AnyReceiver::Datagram(receiver) => receiver.bytes,
         }
     }
@@ -323,6 +336,7 @@ impl AnyReceiver {
             AnyReceiver::Ndp(receiver) => receiver.arrived(),
             AnyReceiver::Credit(receiver) => receiver.arrived(),
             AnyReceiver::Homa(receiver) => receiver.arrived(),
+            AnyReceiver::Uec(receiver) => receiver.arrived(),
             AnyReceiver::Datagram(receiver) => receiver.bytes,
         }
     }

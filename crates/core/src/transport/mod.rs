@@ -1,5 +1,6 @@
 //! TCP: sender, receiver, recovery, timers; queue pairs of RoCEv2, in `roce`; NDP, in `ndp`; ExpressPass, in
-//! `expresspass`; Homa, in `homa`; datagrams, in `datagram`. Congestion
+//! `expresspass`; Homa, in `homa`; Ultra
+//! Ethernet's, in `uec`; datagrams, in `datagram`. Congestion
 //! controls are apart, in `cc`.
 
 pub mod acks;
@@ -9,6 +10,7 @@ pub mod config;
 pub mod cutting;
 pub mod datagram;
 pub mod detection;
+pub mod entropy;
 pub mod explicit;
 pub mod expresspass;
 pub mod half;
@@ -32,6 +34,7 @@ pub mod sending;
 pub mod settings;
 mod small_queues;
 pub mod timers;
+pub mod uec;
 mod usage;
 pub mod window;
 

@@ -1,5 +1,5 @@
 //! The profiles, which set all of TCP's settings at once, and the `[transport]` table: TCP's, that of queue pairs, NDP's, ExpressPass's,
-//! Homa's, or that of datagrams.
+//! Homa's, Ultra Ethernet's, or that of datagrams.
 
 use super::datagram::{self, DatagramSettings};
 use super::expresspass::settings::Unmetered;
@@ -8,6 +8,7 @@ use super::homa::{self, HomaSettings};
 use super::ndp::{self, NdpSettings};
 use super::roce::{self, RoceSettings};
 use super::settings::TransportSettings;
+use super::uec::{self, UecSettings};
 use crate::cc::Algorithm;
 use crate::params::{Code, Component, Facts, Faults, Param, Params, Table};
 use crate::port_control::MOST_BYTES;
@@ -105,13 +106,15 @@ pub enum Other {
     ExpressPass(ExpressPassSettings),
     /// Homa.
     Homa(HomaSettings),
+    /// Ultra Ethernet's.
+    Uec(UecSettings),
     /// Datagrams.
     Datagrams(DatagramSettings),
 }
 
 /// The profiles of other transports than TCP.
-const OTHERS: [&str; 5] =
-    [roce::PROFILE, ndp::PROFILE, expresspass::PROFILE, homa::PROFILE, datagram::PROFILE];
+const OTHERS: [&str; 6] =
+    [roce::PROFILE, ndp::PROFILE, expresspass::PROFILE, homa::PROFILE, uec::PROFILE, datagram::PROFILE];
 
 /// Faults of the settings of another transport than TCP beside its control.
 type CheckOther<S> = fn(&S, &str, Option<&Algorithm>, &mut Faults);
@@ -122,6 +125,7 @@ fn settings_of(profile: Option<&Value>) -> (&'static str, Vec<Param>) {
         Some(name) if name == ndp::PROFILE => (ndp::PROFILE, NdpSettings::list()),
         Some(name) if name == expresspass::PROFILE => (expresspass::PROFILE, ExpressPassSettings::list()),
         Some(name) if name == homa::PROFILE => (homa::PROFILE, HomaSettings::list()),
+        Some(name) if name == uec::PROFILE => (uec::PROFILE, UecSettings::list()),
         Some(name) if name == datagram::PROFILE => (datagram::PROFILE, DatagramSettings::list()),
         _ => ("", TransportSettings::list()),
     }
@@ -208,6 +212,10 @@ impl Transport {
                 homa::PROFILE => {
                     let own = Self::read_other(table, written, control, "Homa", HomaSettings::check);
                     (own.common(), Other::Homa(own))
+                }
+                uec::PROFILE => {
+                    let own = Self::read_other(table, written, control, "Ultra Ethernet", UecSettings::check);
+                    (own.common(), Other::Uec(own))
                 }
                 _ => {
                     let own = Self::read_other(table, written, control, "datagrams", DatagramSettings::check);
@@ -322,6 +330,14 @@ impl Transport {
         }
     }
 
+    /// Settings of Ultra Ethernet's, if it is that.
+    pub fn uec(&self) -> Option<&UecSettings> {
+        match &self.other {
+            Other::Uec(uec) => Some(uec),
+            _ => None,
+        }
+    }
+
     /// Priority and bytes of the largest packets of each kind.
     pub fn largest_frames(&self) -> Vec<(u64, u64)> {
         let s = &self.settings;
@@ -345,6 +361,7 @@ impl Transport {
             Other::Ndp(_) => return NdpSettings::nic(),
             Other::ExpressPass(_) => return ExpressPassSettings::nic(),
             Other::Homa(_) => return HomaSettings::nic(),
+            Other::Uec(_) => return UecSettings::nic(),
             Other::Datagrams(_) => return "fq".into(), // Linux's sch_fq serves UDP's flows too
             Other::None | Other::Roce(_) => {}
         }
@@ -363,6 +380,7 @@ impl Transport {
             Other::Ndp(ndp) => ndp.show(&mut map),
             Other::ExpressPass(own) => own.show(&mut map),
             Other::Homa(homa) => homa.show(&mut map),
+            Other::Uec(uec) => uec.show(&mut map),
             Other::Datagrams(datagrams) => datagrams.show(&mut map),
         }
         map
@@ -394,6 +412,7 @@ impl Transport {
                 NdpSettings::component(),
                 ExpressPassSettings::component(),
                 HomaSettings::component(),
+                UecSettings::component(),
                 DatagramSettings::component(),
             ])
             .collect()

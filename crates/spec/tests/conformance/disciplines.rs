@@ -121,7 +121,7 @@ fn rates() -> impl Strategy<Value = Rate> {
 }
 
 fn place(rate: Rate) -> Place {
-    Place { rate, random: Stream::new(1, "queue", 0) }
+    Place { rate, last_hop: false, random: Stream::new(1, "queue", 0) }
 }
 
 /// A discipline that holds at most `limit`, where it has limits.

@@ -1,12 +1,13 @@
-//! Laws of the transports beside TCP: queue pairs with each repair, NDP and ExpressPass, under each control that runs over them, through
+//! Laws of the transports beside TCP: queue pairs with each repair, NDP, ExpressPass, Homa and Ultra Ethernet's, under each control that runs over them, through
 //! each discipline. All other pairs are refused in words.
 
 use super::{minimal, read, simulated};
 use crate::common::{Tables, faults, run};
 use serde_json::{Map, Value, json};
 use shallows_core::cc::Algorithm;
-use shallows_core::params::{Component, Fault, Kind, Param};
+use shallows_core::params::{Component, Fault, Kind, Param, Params};
 use shallows_core::queue::Queue;
+use shallows_core::transport::uec::UecSettings;
 
 /// A control as queue pairs take it.
 fn control(component: &Component) -> (Map<String, Value>, Algorithm) {
@@ -200,6 +201,45 @@ fn every_discipline_carries_expresspass_and_no_control_runs_over_it() {
         let found = faults(&document(&json!({"kind": "credit"}), "none", &transport));
         assert!(found.iter().any(|fault| fault.contains("must be \"line-rate\"")), "{found:?}");
     }
+}
+
+/// Ultra Ethernet's transport gets its messages through each discipline by each choice of entropy values, under each control that learns
+/// of trimmed packets; disciplines that drop must be allowed to. Each other control is refused by name.
+#[test]
+fn every_discipline_carries_ultra_ethernet_by_each_choice_of_paths() {
+    let (mut again, mut refused) = (0, 0);
+    let Kind::Choice(choices) =
+        UecSettings::list().into_iter().find(|param| param.name == "entropy").expect("it has one").kind
+    else {
+        panic!("a choice")
+    };
+    for component in Queue::list() {
+        let queue = discipline(&component, "8pkt");
+        let trims = read("queue", queue.as_object().expect("a table"), Queue::read).trims();
+        for (cc, algorithm) in simulated().map(|each| control(&each)) {
+            let transport = json!({"profile": "uec", "cc": cc, "untrimmed": "allowed", "timeout": "200us"});
+            if !algorithm.runs_over_uec() {
+                let found = faults(&document(&queue, "none", &transport));
+                assert!(found.iter().any(|fault| fault.contains("learns of trimmed packets")), "{found:?}");
+                refused += 1;
+                continue;
+            }
+            for entropy in choices {
+                let mut transport = transport.clone();
+                transport["entropy"] = (*entropy).into();
+                again +=
+                    carries(&document(&queue, "none", &transport), &format!("{} {entropy}", component.name));
+            }
+            if !trims {
+                let found = faults(&document(&queue, "none", &json!({"profile": "uec", "cc": cc})));
+                assert!(
+                    found.len() == 1 && found[0].contains("which learns of losses by trimmed headers"),
+                    "{found:?}"
+                );
+            }
+        }
+    }
+    assert!(again > 0 && refused > 0, "{again} packets went again, {refused} pairs are refused");
 }
 
 /// Homa gets its messages through each discipline, with one level for all. It has no control but its grants, and refuses each other by

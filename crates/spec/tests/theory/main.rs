@@ -43,4 +43,5 @@ mod roce_windows;
 mod routes;
 mod slow_start;
 mod timeouts;
+mod uec;
 mod wires;

@@ -34,6 +34,8 @@ crate::choices! {
 pub struct WindowRules {
     /// Payload of a full segment in bytes.
     pub mss: u64,
+    /// Bytes of headers that windows count with each segment: over UEC alone.
+    pub overhead: u64,
     /// First window in bytes.
     pub initial_window: f64,
     /// First slow-start threshold in bytes; infinity for none.
@@ -217,6 +219,7 @@ pub(crate) mod tests {
     pub(crate) fn rules() -> WindowRules {
         WindowRules {
             mss: 1000,
+            overhead: 0,
             initial_window: 10_000.0,
             initial_ssthresh: f64::INFINITY,
             growth: Growth::Bytes,

@@ -229,6 +229,7 @@ fn window_after(load: &LoadSpec, duration: Span, checked: &Checked<'_>) -> u64 {
     if load.transport.ndp().is_some() || load.transport.homa().is_some() {
         return settings.bytes(settings.initial_window).div_ceil(settings.mss.as_u64().max(1));
     }
+    // NSCC begins with the most that it may have.
     if load.transport.cc.paces_wire() || load.transport.cc.opens_freely() {
         return u64::MAX;
     }

@@ -24,6 +24,7 @@ use crate::routing::ideal::Wire;
 use crate::routing::select::{select_ports, select_switches};
 use crate::routing::table::Routing;
 use crate::transport::Config;
+use crate::transport::entropy::Entropy;
 use crate::transport::ndp::settings::Untrimmed;
 use crate::transport::roce::RoceSettings;
 use crate::transport::roce::settings::Repair;
@@ -73,6 +74,7 @@ impl Experiment {
         faults_of_wires_are_whole(self, &mut faults);
         traces_stand_alone(self, &graph, &chosen, &mut faults);
         trimming_is_whole(self, &graph, &chosen, &mut faults);
+        entropy_is_used(self, &mut faults);
         metering_is_whole(self, &graph, &chosen, &mut faults);
         let traced = traced_ports(self, &graph, &mut faults);
         let tapped = tapped_ports(self, &graph, &mut faults);
@@ -184,6 +186,22 @@ fn weights_are_used(experiment: &Experiment, faults: &mut Faults) {
     }
 }
 
+/// Entropy values choose paths where switches hash them.
+fn entropy_is_used(experiment: &Experiment, faults: &mut Faults) {
+    let ecmp = experiment.run.ecmp;
+    let chooses = |load: &&LoadSpec| load.transport.uec().is_some_and(|uec| uec.entropy != Entropy::Single);
+    if let Some(load) =
+        experiment.loads.iter().find(chooses).filter(|_| ecmp.sprays() || ecmp == Ecmp::Symmetric)
+    {
+        let rule = format!(
+            "must be \"flow\" or \"weighted\", which hash entropy values: traffic.{} chooses paths by them. Or write transport.entropy = \
+             \"single\"",
+            load.name
+        );
+        faults.add("ecmp", Code::Conflict.rule(rule), &ecmp.show());
+    }
+}
+
 /// NDP learns of losses by trimmed headers alone, and trimming sorts packets by itself.
 fn trimming_is_whole(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>], faults: &mut Faults) {
     let mut queues = chosen.iter().flat_map(|port| priorities::queues(experiment, port));
@@ -195,9 +213,14 @@ fn trimming_is_whole(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_
     let Some(place) = chosen.iter().position(|port| port.control.is_some() && !cuts(port)) else { return };
     let trimming = Queue::TRIMMING;
     for load in &experiment.loads {
-        if load.transport.ndp().is_some_and(|ndp| ndp.untrimmed == Untrimmed::Refused) {
+        let over = match (load.transport.ndp(), load.transport.uec()) {
+            (Some(ndp), _) if ndp.untrimmed == Untrimmed::Refused => "NDP",
+            (_, Some(uec)) if uec.untrimmed == Untrimmed::Refused => "Ultra Ethernet",
+            _ => continue,
+        };
+        {
             let rule = format!(
-                "must be \"{trimming}\" with a limit at each port of a switch: traffic.{} runs NDP, which learns of losses by \
+                "must be \"{trimming}\" with a limit at each port of a switch: traffic.{} runs {over}, which learns of losses by \
                  trimmed headers, and {} drops. Or write transport.untrimmed = \"allowed\"",
                 load.name,
                 graph.port_name(place as u32)

@@ -200,6 +200,7 @@ impl Simulation {
                 TransportKind::Ndp
                 | TransportKind::ExpressPass
                 | TransportKind::Homa
+                | TransportKind::Uec
                 | TransportKind::Datagram => "transport.timeout".into(),
             };
             let longer = if config.roce.selective && !config.roce.above_path {

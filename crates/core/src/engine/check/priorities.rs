@@ -66,7 +66,7 @@ pub fn build(experiment: &Experiment, own: &Queue, (port, rate): (usize, Rate), 
             priority: spec.number,
             quantum: spec.settings.quantum.map(|bytes| bytes.as_u64()),
             lossless: spec.settings.pfc && is_switch,
-            queue: discipline(spec, is_switch).unwrap_or(own).build(Place { rate, random }),
+            queue: discipline(spec, is_switch).unwrap_or(own).build(Place { rate, last_hop: false, random }),
         }
     };
     Lanes::new(experiment.priorities.iter().map(lane).collect(), rate)

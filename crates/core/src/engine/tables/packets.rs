@@ -8,6 +8,7 @@ use crate::transport::config::{Config, TransportKind};
 use crate::transport::ndp::wire::{is_nack, is_pull};
 use crate::transport::roce::wire::{Numbers, asks, is_nak, opcode, payload};
 use crate::transport::settings::EchoMode;
+use crate::transport::uec::wire as uec;
 use shallows_units::Time;
 
 /// RFC 9293 s.3.1 and RFC 3168 s.6.1: FIN, SYN, PSH, ACK, ECE, CWR by their places in the header.
@@ -121,7 +122,8 @@ impl Simulation {
             .maybe_u64("opcode", |r| of_pair(r).map(|config| opcode(&r.packet, config).into()))
             .maybe_u64("nak", |r| {
                 let of_pair = of_pair(r).map(|_| is_nak(&r.packet).into());
-                of_pair.or_else(|| of_ndp(r).map(|packet| is_nack(&packet).into()))
+                let of_uec = (config(r).kind == TransportKind::Uec).then(|| uec::is_nack(&r.packet).into());
+                of_pair.or_else(|| of_ndp(r).map(|packet| is_nack(&packet).into())).or(of_uec)
             })
             .maybe_u64("ack_request", |r| of_pair(r).map(|config| asks(&r.packet, config).into()))
             .maybe_u64("psn", |r| of_pair(r).map(|config| numbers.psn(&r.packet, r.flow, config)))

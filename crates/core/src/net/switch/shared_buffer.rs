@@ -286,7 +286,7 @@ mod tests {
             let codel_queue = Queue::Codel(codel::Settings { limit: None, ..codel::Settings::defaults() });
             let fq_queue = Queue::Fq(fq::Settings::defaults());
             let port = |i: u32| {
-                let place = Place { rate, random: Stream::new(1, "queue", u64::from(i)) };
+                let place = Place { rate, last_hop: false, random: Stream::new(1, "queue", u64::from(i)) };
                 let queue = [&tail, &codel_queue, &fq_queue][if mixed { i as usize % 3 } else { 0 }];
                 let service = match queue.build(place) {
                     Built::Arrival(admission) => Service::Arrival(admission),

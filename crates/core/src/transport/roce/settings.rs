@@ -279,20 +279,20 @@ impl RoceSettings {
         if let Some(backend) = cc.backend() {
             let rule = format!(
                 "runs in backend {backend} alone, which has no queue pairs. Over RoCEv2 run {}",
-                over_roce(Algorithm::runs_over_roce)
+                controls(Algorithm::runs_over_roce)
             );
             fault("cc", Code::Unsupported, rule, &cc.kind().into());
         } else if !cc.runs_over_roce() {
             let rule = format!(
                 "needs TCP: a queue pair's acknowledgements carry neither marks nor the header of {}. Over RoCEv2 run {}",
                 cc.kind(),
-                over_roce(Algorithm::runs_over_roce)
+                controls(Algorithm::runs_over_roce)
             );
             fault("cc", Code::Unsupported, rule, &cc.kind().into());
         } else if reads && !cc.runs_over_read() {
             let rule = format!(
                 "needs acknowledgements, and verb = \"read\" has none. Over READ run {}",
-                over_roce(Algorithm::runs_over_read)
+                controls(Algorithm::runs_over_read)
             );
             fault("cc", Code::Unsupported, rule, &cc.kind().into());
         } else if let Some(bound) = cc.show().get("window_rtt").filter(|bound| reads && **bound != "none") {
@@ -314,8 +314,8 @@ impl RoceSettings {
     }
 }
 
-/// The controls that run over queue pairs as `runs` says, by name.
-fn over_roce(runs: impl Fn(&Algorithm) -> bool) -> String {
+/// The controls that run as `runs` says, by name.
+pub fn controls(runs: impl Fn(&Algorithm) -> bool) -> String {
     let names = Algorithm::list().into_iter().filter(|control| {
         let named = Map::from_iter([("kind".to_owned(), control.name.into())]);
         let mut unread = Faults::default(); // a required setting is not written, and says nothing here

@@ -1,0 +1,102 @@
+//! Choosing paths at the sender: the entropy value of each packet, from which switches hash its path. One rule, one file.
+//!
+//! A rule learns what the packets with each value met: nothing, a mark, a cut, or nothing came back.
+//! Source: Ultra Ethernet Specification 1.0.3 s.3.6.16, which asks for a choice without knowledge or by feedback among 64 to 256 values;
+//! the rules are those of the consortium's simulator (`ultraethernet/uet-htsim`, 40ccb05, uec_mp.cpp, buffer_reps.cpp).
+//! There a timeout is told to `bitmap` as one of value 0; here of the packet's own.
+
+use crate::events::random::Stream;
+use shallows_units::Time;
+
+/// What a packet met on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Met {
+    /// It came whole and without a mark.
+    Nothing,
+    /// It was marked, or trimmed at the last hop.
+    Mark,
+    /// It was trimmed before the last hop.
+    Trim,
+    /// No answer came.
+    Timeout,
+}
+
+/// A rule at work in one connection.
+pub trait Choice {
+    /// Among `values` entropy values, a power of two.
+    fn new(values: u32, random: &mut Stream) -> Self;
+    /// The value of the packet that leaves, when `window` packets may be under way.
+    fn next(&mut self, window: u64, now: Time, random: &mut Stream) -> u32;
+    /// What a packet with `value` met.
+    fn on_feedback(&mut self, _value: u32, _met: Met, _now: Time) {}
+}
+
+/// The list of rules: `"name" => Variant(file)` adds one.
+macro_rules! choices_of_entropy {
+    ( $( $(#[doc = $doc:literal])* $word:literal => $variant:ident($file:ident) ),* $(,)? ) => {
+        $( pub mod $file; )*
+
+        $crate::choices! {
+            /// How the entropy value of each packet is chosen.
+            pub enum Entropy { $( $(#[doc = $doc])* $variant = $word ),* }
+        }
+
+        #[derive(Debug, Clone)]
+        enum Rule { $( $variant($file::Rule) ),* }
+
+        impl Rule {
+            fn new(entropy: Entropy, values: u32, random: &mut Stream) -> Self {
+                match entropy { $( Entropy::$variant => Rule::$variant(Choice::new(values, random)) ),* }
+            }
+        }
+
+        macro_rules! each {
+            ($on:expr, $rule:ident => $call:expr) => {
+                match $on { $( Rule::$variant($rule) => $call ),* }
+            };
+        }
+    };
+}
+
+choices_of_entropy! {
+    /// One value for all packets: a connection keeps to a path.
+    "single" => Single(single),
+    /// All values in turn, in an order that is drawn anew each round.
+    "oblivious" => Oblivious(oblivious),
+    /// In turn, and values that met congestion are passed over for a while.
+    "bitmap" => Bitmap(bitmap),
+    /// Recycled: values that met nothing are used again, the oldest of the last eight first; else a random one (REPS).
+    "reps" => Reps(reps),
+    /// As "reps". After a timeout the last eight are used again and again for 10 ms.
+    "reps-freezing" => RepsFreezing(reps_freezing),
+    /// Recycled without a bound, after a first window of all values in turn.
+    "reps-legacy" => RepsLegacy(reps_legacy),
+    /// Recycled without a bound while there are such values, else as "bitmap".
+    "mixed" => Mixed(mixed),
+}
+
+/// Any rule with its random numbers.
+#[derive(Debug, Clone)]
+pub struct AnyChoice(Box<(Rule, Stream)>);
+
+impl AnyChoice {
+    /// The rule of a connection, which its `label` tells apart in this run: that follows from the run's seed.
+    pub fn new((entropy, values): (Entropy, u32), (label, flow): (u32, u32)) -> Self {
+        let mut random = Stream::new(label.into(), "entropy", flow.into());
+        AnyChoice(Box::new((Rule::new(entropy, values, &mut random), random)))
+    }
+
+    /// The value of the packet that leaves, when `window` packets may be under way.
+    pub fn next(&mut self, window: u64, now: Time) -> u32 {
+        let (rule, random) = &mut *self.0;
+        each!(rule, rule => rule.next(window, now, random))
+    }
+
+    /// What a packet with `value` met.
+    pub fn on_feedback(&mut self, value: u32, met: Met, now: Time) {
+        each!(&mut self.0.0, rule => rule.on_feedback(value, met, now));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! The rules step by step.
+
+use super::*;
+use shallows_units::Span;
+
+fn choice(entropy: Entropy, values: u32) -> AnyChoice {
+    AnyChoice::new((entropy, values), (7, 3))
+}
+
+fn draw(choice: &mut AnyChoice, count: usize) -> Vec<u32> {
+    (0..count).map(|_| choice.next(1000, Time::ZERO)).collect()
+}
+
+fn sorted(mut values: Vec<u32>) -> Vec<u32> {
+    values.sort_unstable();
+    values
+}
+
+/// Each value once a round, and another order in the next.
+#[test]
+fn oblivious_takes_each_value_once_a_round() {
+    let mut rule = choice(Entropy::Oblivious, 64);
+    let rounds: Vec<Vec<u32>> = (0..4).map(|_| draw(&mut rule, 64)).collect();
+    for round in &rounds {
+        assert_eq!(sorted(round.clone()), (0..64).collect::<Vec<_>>());
+    }
+    assert!(rounds.windows(2).any(|pair| pair[0] != pair[1]));
+    assert_eq!(draw(&mut choice(Entropy::Single, 64), 5), [0; 5]);
+}
+
+/// A mark passes a value over once, a trimmed packet four times, a timeout fifteen times; penalties do not exceed that.
+#[test]
+fn bitmap_passes_over_what_met_congestion() {
+    for (met, rounds) in [(Met::Nothing, 0), (Met::Mark, 1), (Met::Trim, 4), (Met::Timeout, 15)] {
+        for repeated in [1, 20] {
+            let mut rule = choice(Entropy::Bitmap, 1);
+            (0..repeated).for_each(|_| rule.on_feedback(0, met, Time::ZERO));
+            let Rule::Bitmap(rule) = &mut rule.0.0 else { unreachable!() };
+            let mut random = Stream::new(1, "entropy", 0);
+            let penalty = (rounds * repeated).min(15);
+            // With one value there is none to turn to: it is taken all the same, and loses 1 each time.
+            for left in (0..penalty).rev() {
+                assert_eq!(rule.next(1, Time::ZERO, &mut random), 0);
+                assert_eq!(format!("{rule:?}").contains(&format!("penalties: [{left}]")), true, "{rule:?}");
+            }
+        }
+    }
+    let mut rule = choice(Entropy::Bitmap, 8);
+    rule.on_feedback(5, Met::Trim, Time::ZERO);
+    // Seven values a round while it is passed over, four times. It loses nothing where it ends a round and begins the next.
+    let seen = draw(&mut rule, 7 * 8 + 8);
+    assert!(!seen[..28].contains(&5) && seen[28..].contains(&5), "{seen:?}");
+}
+
+/// Values that met nothing come again in their order, each once; the ninth overwrites the first.
+#[test]
+fn reps_takes_the_oldest_fresh_value() {
+    let mut rule = choice(Entropy::Reps, 1 << 16);
+    (1..=3).for_each(|value| rule.on_feedback(value, Met::Nothing, Time::ZERO));
+    rule.on_feedback(99, Met::Mark, Time::ZERO);
+    assert_eq!(draw(&mut rule, 3), [1, 2, 3]);
+    assert!(!draw(&mut rule, 8).iter().any(|value| (1..=3).contains(value) || *value == 99));
+    (11..=19).for_each(|value| rule.on_feedback(value, Met::Nothing, Time::ZERO));
+    assert_eq!(draw(&mut rule, 8), (12..=19).collect::<Vec<_>>());
+}
+
+/// A timeout freezes: the known values come in turn for 10 ms, then sixteen random ones, then recycling begins anew.
+#[test]
+fn reps_freezes_after_a_timeout() {
+    let mut rule = choice(Entropy::RepsFreezing, 1 << 16);
+    (1..=3).for_each(|value| rule.on_feedback(value, Met::Nothing, Time::ZERO));
+    assert_eq!(draw(&mut rule, 3), [1, 2, 3]);
+    rule.on_feedback(50, Met::Timeout, Time::ZERO);
+    rule.on_feedback(77, Met::Nothing, Time::ZERO);
+    assert_eq!(draw(&mut rule, 7), [1, 2, 3, 1, 2, 3, 1]);
+    let later = Time::ZERO + Span::ms(10);
+    rule.on_feedback(78, Met::Nothing, later);
+    let random: Vec<u32> = (0..16).map(|_| rule.next(1, later)).collect();
+    assert!(!random.iter().any(|value| [1, 2, 3, 77, 78].contains(value)));
+    rule.on_feedback(5, Met::Nothing, later);
+    assert_eq!(rule.next(1, later), 5);
+}
+
+/// A first window counts up, at most over all values; then those that met nothing come without a bound.
+#[test]
+fn the_older_reps_and_the_mixed_rule_recycle_without_a_bound() {
+    let mut rule = choice(Entropy::RepsLegacy, 16);
+    let first: Vec<u32> = (0..5).map(|_| rule.next(5, Time::ZERO)).collect();
+    assert_eq!(first, [0, 1, 2, 3, 4]);
+    for entropy in [Entropy::RepsLegacy, Entropy::Mixed] {
+        let mut rule = choice(entropy, 16);
+        draw(&mut rule, 16);
+        let good: Vec<u32> = (0..40).map(|place| place % 16).collect();
+        good.iter().for_each(|value| rule.on_feedback(*value, Met::Nothing, Time::ZERO));
+        assert_eq!(draw(&mut rule, 40), good);
+    }
+    let mut rule = choice(Entropy::Mixed, 8);
+    rule.on_feedback(5, Met::Trim, Time::ZERO);
+    assert!(!draw(&mut rule, 28).contains(&5));
+}

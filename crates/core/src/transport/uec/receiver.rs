@@ -1,0 +1,127 @@
+//! The receiving end of Ultra Ethernet's transport: it keeps whatever comes, and answers now and then.
+//!
+//! Source: as `mod.rs`; UE 1.0.3 s.3.5: an answer is due after so many bytes, each packet counting 1 KiB at least, and at once after a
+//! mark, a request, the first packet, a duplicate and a trimmed one. Received bytes count each packet once, headers included.
+
+use super::wire::{ASKS, AT_LAST_HOP, MAP, MARK, NACK, Report, UNIT};
+use crate::net::Net;
+use crate::packet::{Flags, NONE, Packet};
+use crate::transport::Config;
+use crate::transport::ranges::Ranges;
+use crate::transport::receiver::ReceiverCounts;
+use shallows_units::Time;
+
+/// Bytes that a packet counts at least towards an answer (UE 1.0.3 s.3.5: ACK_Gen_Min_Pkt_Add).
+const LEAST: u64 = 1024;
+
+/// The receiving end.
+#[derive(Debug, Clone)]
+pub struct UecReceiver {
+    flow: u32,
+    label: u32,
+    /// Next byte expected; everything below has been delivered.
+    pub next: u64,
+    /// Held beyond `next`.
+    held: Ranges,
+    /// Bytes of the packets that came, each once, headers included.
+    received: u64,
+    /// Bytes since the last answer.
+    pending: u64,
+    /// Statistics.
+    pub counts: ReceiverCounts,
+}
+
+impl UecReceiver {
+    /// Waiting for the first byte.
+    pub fn new(flow: u32, label: u32) -> Self {
+        UecReceiver {
+            flow,
+            label,
+            next: 0,
+            held: Ranges::default(),
+            received: 0,
+            pending: 0,
+            counts: ReceiverCounts::default(),
+        }
+    }
+
+    /// A packet from the sender.
+    #[inline(never)]
+    pub fn on_packet(&mut self, packet: &Packet, config: &Config, net: &mut Net) {
+        if packet.trimmed() {
+            let flags = NACK.with_if(AT_LAST_HOP, packet.flags.any(Flags::LAST_HOP));
+            return self.send(flags, packet.seq, NONE, packet, config, net);
+        }
+        let beyond = packet.seq + u64::from(packet.size - config.header);
+        let marked = self.counts.add(packet, net.now);
+        let first = self.received == 0;
+        let new = self.keep(packet.seq, beyond);
+        self.received += if new { packet.size.into() } else { 0 };
+        self.pending += u64::from(packet.size).max(LEAST);
+        let at_once = marked || first || !new || packet.flags.any(ASKS);
+        if at_once || self.pending >= config.uec.ack_bytes {
+            self.pending = 0;
+            let base = self.base(packet.seq, config.rules.mss);
+            let report = Report {
+                about: (packet.seq, beyond),
+                units: self.received.div_ceil(UNIT),
+                base,
+                map: self.map(base, config.rules.mss),
+            };
+            let extension = net.extensions.put(&report.put());
+            self.send(Flags::ACK.with_if(MARK, marked), self.next, extension, packet, config, net);
+        }
+    }
+
+    /// Keeps bytes from `first` to `beyond`; whether they are new.
+    fn keep(&mut self, first: u64, beyond: u64) -> bool {
+        if first > self.next {
+            return self.held.add(first, beyond) > 0;
+        }
+        if beyond <= self.next {
+            return false;
+        }
+        self.next = beyond;
+        while let Some(end) = self.held.take_through(self.next) {
+            self.next = self.next.max(end);
+        }
+        true
+    }
+
+    /// Where the map begins: at the next byte expected, or so that the packet at `seq` stands in its middle.
+    fn base(&self, seq: u64, mtu: u64) -> u64 {
+        let ahead = seq.saturating_sub(self.next) / mtu;
+        self.next + if ahead < MAP { 0 } else { ahead - MAP / 2 } * mtu
+    }
+
+    fn map(&self, base: u64, mtu: u64) -> u64 {
+        if self.held.is_empty() {
+            return 0;
+        }
+        let there = |place: u64| {
+            let first = base + place * mtu;
+            self.held.holding(first).is_some_and(|(_, beyond)| beyond >= first + mtu)
+        };
+        (0..MAP).filter(|place| there(*place)).fold(0, |map, place| map | 1 << place)
+    }
+
+    /// Bytes that have arrived whole, in order or not, each once.
+    pub fn arrived(&self) -> u64 {
+        self.next + self.held.bytes()
+    }
+
+    fn send(&self, flags: Flags, seq: u64, extension: u32, about: &Packet, config: &Config, net: &mut Net) {
+        let again = about.flags.any(Flags::RETRANSMITTED);
+        net.send(&Packet {
+            at: Time::ZERO,
+            seq,
+            stamp: about.stamp,
+            waited: 0,
+            flow: self.flow,
+            label: self.label,
+            extension,
+            size: config.header,
+            flags: flags.with(Flags::REVERSE).with_if(Flags::RETRANSMITTED, again),
+        });
+    }
+}

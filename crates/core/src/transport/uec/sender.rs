@@ -1,0 +1,358 @@
+//! The sending end of Ultra Ethernet's transport: a window, an entropy value for each packet, and a timer for each.
+//!
+//! Source: as `mod.rs`; UE 1.0.3 s.3.6.13.5 for what may be sent and what asks for an answer, s.3.5 for timers.
+
+use super::wire::{ASKS, AT_LAST_HOP, MAP, MARK, Report, UNIT, is_nack};
+use crate::cc::{Ack, CongestionControl, FlowInfo, MessageInfo, Trim};
+use crate::net::Net;
+use crate::packet::{Extension, Flags, NONE, Packet};
+use crate::transport::cutting::Cutting;
+use crate::transport::entropy::{AnyChoice, Met};
+use crate::transport::half::{Half, Turn};
+use crate::transport::ranges::Ranges;
+use crate::transport::rtt::RttEstimator;
+use crate::transport::{Config, State};
+use shallows_units::{Bytes, Rate, Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A packet without an answer.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    /// When it was handed to the port: its answer has that time.
+    stamp: Time,
+    /// It goes again then.
+    due: Time,
+    payload: u64,
+    entropy: u32,
+    timeouts: u64,
+    /// How often it was sent before.
+    before: u64,
+}
+
+/// A packet that waits to be sent again.
+#[derive(Debug, Clone, Copy)]
+struct Again {
+    payload: u64,
+    timeouts: u64,
+    before: u64,
+}
+
+/// The sending end. Its statistics count NACKs that came as recoveries, and marks as reductions.
+pub struct UecSender {
+    /// The part that all transports have in common.
+    pub half: Half,
+    /// Its turn at the host's port.
+    pub(in crate::transport) turn: Turn,
+    /// Next byte that has never been sent.
+    next: u64,
+    cutting: Cutting,
+    /// Arrived beyond `una`.
+    arrived: Ranges,
+    /// Sent and not yet answered, by first byte.
+    unanswered: BTreeMap<u64, Sent>,
+    /// When each of them goes again.
+    dues: BTreeSet<(Time, u64)>,
+    /// To be sent again, by first byte.
+    again: BTreeMap<u64, Again>,
+    /// Bytes in flight, headers included, as answers tell them: rounded up, so that they may fall below zero.
+    inflight: i64,
+    /// Units that the receiver had received by its last answer.
+    units: u64,
+    round_end: u64,
+    paths: AnyChoice,
+    rtt: RttEstimator,
+    /// The card's rate.
+    line: Rate,
+}
+
+impl UecSender {
+    /// A connection that has sent nothing.
+    pub fn new(flow: u32, label: u32, info: &FlowInfo<'_>, config: &Config, now: Time) -> Self {
+        UecSender {
+            half: Half::new(flow, label, info, config, now),
+            turn: Turn::default(),
+            next: 0,
+            cutting: Cutting::default(),
+            arrived: Ranges::default(),
+            unanswered: BTreeMap::new(),
+            dues: BTreeSet::new(),
+            again: BTreeMap::new(),
+            inflight: 0,
+            units: 0,
+            round_end: 0,
+            paths: AnyChoice::new(config.uec.entropy, (label, flow)),
+            rtt: RttEstimator::default(),
+            line: info.path.line_rate,
+        }
+    }
+
+    // ---- the application ----
+
+    /// The application is about to write a message.
+    pub fn announce(&mut self, message: &MessageInfo, config: &Config, now: Time) {
+        self.cutting.announce(message.end);
+        self.half.announce(message, config, now);
+    }
+
+    /// The application writes `bytes` more.
+    pub fn write(&mut self, bytes: u64, config: &Config, net: &mut Net) {
+        self.half.write(bytes);
+        self.pump(config, net);
+    }
+
+    /// Bytes in flight, as the window counts them.
+    pub fn flight(&self) -> u64 {
+        self.inflight.max(0) as u64
+    }
+
+    /// Bytes known to have arrived beyond the acknowledgement.
+    pub fn sacked(&self) -> u64 {
+        self.arrived.bytes()
+    }
+
+    /// Smoothed round-trip time, if there is one.
+    pub fn srtt(&self) -> Option<Span> {
+        self.rtt.known()
+    }
+
+    // ---- answers ----
+
+    /// An answer, or a packet of its own that came back.
+    #[inline(never)]
+    pub fn on_packet(&mut self, packet: &Packet, about: Option<Extension>, config: &Config, net: &mut Net) {
+        if self.half.state != State::Established {
+            return;
+        }
+        if packet.trimmed() || is_nack(packet) {
+            self.on_nack(packet, config, net.now);
+        } else if let Some(about) = about {
+            self.on_ack(packet, &Report::of(&about), config, net.now);
+        }
+        self.pump(config, net);
+    }
+
+    /// Takes the packet at `seq` off those without an answer.
+    fn take(&mut self, seq: u64) -> Option<Sent> {
+        let sent = self.unanswered.remove(&seq)?;
+        self.dues.remove(&(sent.due, seq));
+        Some(sent)
+    }
+
+    /// The packet came without its payload. One whose sending was given up by then, or that was sent again since, is not counted twice.
+    fn on_nack(&mut self, packet: &Packet, config: &Config, now: Time) {
+        let is_it = |sent: &&Sent| sent.stamp == packet.stamp;
+        if self.unanswered.get(&packet.seq).filter(is_it).is_none() {
+            return;
+        }
+        let Some(sent) = self.take(packet.seq) else { return };
+        self.half.counts.fast_recoveries += 1;
+        let bytes = sent.payload + u64::from(config.header);
+        self.inflight -= bytes as i64;
+        let last = packet.flags.any(AT_LAST_HOP) && !packet.trimmed();
+        // UE 1.0.3 s.3.6.16: what the last hop trims says nothing about the path.
+        let met = if last { Met::Mark } else { Met::Trim };
+        self.paths.on_feedback(sent.entropy, met, now);
+        self.again.insert(
+            packet.seq,
+            Again { payload: sent.payload, timeouts: sent.timeouts, before: sent.before + 1 },
+        );
+        let trim = Trim { bytes, sample: Some(now - packet.stamp), flight: self.inflight, counts: true };
+        self.half.window.with_cc(&config.rules, now, |cc, cx| cc.on_trim(&trim, cx));
+    }
+
+    fn on_ack(&mut self, packet: &Packet, report: &Report, config: &Config, now: Time) {
+        let (marked, flight) = (packet.flags.any(MARK), self.inflight);
+        let new = report.units.saturating_sub(self.units) * UNIT;
+        self.units = self.units.max(report.units);
+        self.inflight -= new as i64;
+        // Step 2 of s.3.6.13.5: of a packet sent once or twice, the last time.
+        let again = packet.flags.any(Flags::RETRANSMITTED);
+        let sent = self.unanswered.get(&report.about.0).copied().filter(|sent| sent.stamp == packet.stamp);
+        let sample = sent.filter(|sent| sent.before == u64::from(again)).map(|_| now - packet.stamp);
+        if let Some(sent) = sent {
+            self.paths.on_feedback(sent.entropy, if marked { Met::Mark } else { Met::Nothing }, now);
+        }
+        self.half.counts.ecn_reductions += u64::from(marked);
+        let before = self.half.una;
+        self.learn(packet.seq, report, config);
+        if let Some(sample) = sample {
+            self.rtt.sample(sample, &config.settings);
+        }
+        self.half.counts.acks += 1;
+        self.half.counts.srtt_sum += u128::from(self.rtt.srtt().as_ps());
+        let round_ended = self.half.una > self.round_end;
+        if round_ended {
+            self.round_end = self.next;
+        }
+        let ack = Ack {
+            acked: self.half.una - before,
+            delivered: new,
+            ece: marked,
+            marked: if marked { new } else { 0 },
+            round_ended,
+            may_grow: true,
+            after_timeout: false,
+            rtt: sample,
+            srtt: self.rtt.srtt(),
+            flight: flight.max(0) as u64,
+            sent: self.next,
+        };
+        self.half.window.with_cc(&config.rules, now, |cc, cx| cc.on_ack(&ack, cx));
+    }
+
+    /// Notes what the receiver has: all below `una`, the packet that it answers, and what the map shows.
+    fn learn(&mut self, una: u64, report: &Report, config: &Config) {
+        let mtu = config.rules.mss;
+        self.arrive(report.about.0, report.about.1, config);
+        if report.map != 0 {
+            let shown = |seq: u64, payload: u64| report.shows((seq, seq + payload), mtu);
+            let within = report.base..report.base + MAP * mtu;
+            let waiting = self.again.range(within.clone()).map(|(seq, again)| (*seq, again.payload));
+            let there = self.unanswered.range(within).map(|(seq, sent)| (*seq, sent.payload));
+            let there: Vec<(u64, u64)> =
+                there.chain(waiting).filter(|(seq, payload)| shown(*seq, *payload)).collect();
+            for (seq, payload) in there {
+                self.arrive(seq, seq + payload, config);
+            }
+        }
+        if una <= self.half.una {
+            return;
+        }
+        let there: Vec<u64> = self.unanswered.range(..una).map(|(seq, _)| *seq).collect();
+        for seq in there {
+            self.take(seq);
+        }
+        let waiting: Vec<u64> = self.again.range(..una).map(|(seq, _)| *seq).collect();
+        for seq in waiting {
+            self.forget(seq, config);
+        }
+        self.half.una = una;
+        self.cutting.acknowledge(una, mtu);
+        self.arrived.cut_below(una);
+    }
+
+    /// Bytes from `first` to `beyond`, a packet, are there.
+    fn arrive(&mut self, first: u64, beyond: u64, config: &Config) {
+        if beyond > self.half.una {
+            self.arrived.add(first.max(self.half.una), beyond);
+        }
+        self.take(first);
+        self.forget(first, config);
+    }
+
+    /// A packet that was given up has come after all: it left the flight twice, by that and by the receiver's count.
+    fn forget(&mut self, seq: u64, config: &Config) {
+        if let Some(again) = self.again.remove(&seq) {
+            self.inflight += (again.payload + u64::from(config.header)) as i64;
+        }
+    }
+
+    // ---- sending ----
+
+    /// The packet to be sent next: its first byte, its payload, and what is known of it if it was sent before.
+    fn next_packet(&mut self, config: &Config) -> Option<(u64, u64, Option<Again>)> {
+        if let Some((seq, again)) = self.again.first_key_value() {
+            return Some((*seq, again.payload, Some(*again)));
+        }
+        let seq = self.next;
+        if seq >= self.half.written {
+            return None;
+        }
+        let payload = config.rules.mss.min(self.cutting.message_of(seq).1 - seq).min(self.half.written - seq);
+        Some((seq, payload, None))
+    }
+
+    /// The packet that the window lets out.
+    fn allowed(&mut self, config: &Config) -> Option<(u64, u64, Option<Again>)> {
+        let (seq, payload, again) = self.next_packet(config)?;
+        let counted = if config.uec.full { config.rules.mss } else { payload } + config.rules.overhead;
+        let fits = self.inflight + counted as i64 <= self.half.window.bytes() as i64;
+        fits.then_some((seq, payload, again))
+    }
+
+    /// Sends the next packet if it may go now; one alone stands in the host's port, so that the flows of a host take turns there.
+    fn pump(&mut self, config: &Config, net: &mut Net) {
+        if self.half.state != State::Established {
+            return;
+        }
+        if self.turn.at <= net.now
+            && let Some(packet) = self.allowed(config)
+        {
+            self.emit(packet, config, net);
+        }
+        self.turn.waits = self.allowed(config).is_some();
+        self.half.rto_at = self.dues.first().map_or(Time::MAX, |(due, _)| *due);
+    }
+
+    fn emit(&mut self, (seq, payload, again): (u64, u64, Option<Again>), config: &Config, net: &mut Net) {
+        let now = net.now;
+        let beyond = seq + payload;
+        let mtu = (config.rules.mss + config.rules.overhead) as i64;
+        let size = config.header + payload as u16;
+        self.inflight += i64::from(size);
+        match again {
+            Some(_) => _ = self.again.remove(&seq),
+            None => self.next = beyond,
+        }
+        let window = self.half.window.bytes() as i64;
+        let nothing_behind = self.again.is_empty() && self.next >= self.half.written;
+        let asks = window - self.inflight < mtu
+            || window < config.uec.ack_bytes as i64
+            || nothing_behind
+            || again.is_some();
+        let flags = Flags::TRIMMABLE
+            .with_if(config.ect, config.ecn)
+            .with_if(ASKS, asks)
+            .with_if(Flags::RETRANSMITTED, again.is_some());
+        self.half.counts.packets += 1;
+        self.half.counts.retransmissions += u64::from(again.is_some());
+        let packets = (window / mtu).max(1) as u64;
+        let entropy = self.paths.next(packets, now);
+        let mut packet = self.half.packet(seq, (size, flags), NONE, now);
+        packet.label = net.directory.routing.with_entropy(packet.label, entropy);
+        net.send(&packet);
+        let left = net.sent_by(self.half.flow);
+        self.turn.at = net.leaves_host_at(self.half.flow).max(now + self.line.transmit(Bytes(size.into())));
+        let again = again.unwrap_or(Again { payload, timeouts: 0, before: 0 });
+        let due = left + config.uec.timer(again.timeouts);
+        let (timeouts, before) = (again.timeouts, again.before);
+        self.unanswered.insert(seq, Sent { stamp: now, due, payload, entropy, timeouts, before });
+        self.dues.insert((due, seq));
+    }
+
+    // ---- timers ----
+
+    /// When this sender wants to be woken.
+    #[inline]
+    pub fn wake_at(&self) -> Time {
+        if self.turn.waits { self.half.rto_at.min(self.turn.at) } else { self.half.rto_at }
+    }
+
+    /// A timer event has come.
+    #[inline(never)]
+    pub fn on_timer(&mut self, config: &Config, net: &mut Net) {
+        if net.now >= self.half.rto_at {
+            self.on_timeout(config, net.now);
+        }
+        self.pump(config, net);
+    }
+
+    #[cold]
+    fn on_timeout(&mut self, config: &Config, now: Time) {
+        self.half.counts.timeouts += 1;
+        while let Some((_, seq)) = self.dues.first().copied().filter(|(due, _)| *due <= now) {
+            let Some(sent) = self.take(seq) else { break };
+            if sent.timeouts >= config.uec.retries {
+                self.half.state = State::Failed;
+                (self.half.rto_at, self.turn.waits) = (Time::MAX, false);
+                return;
+            }
+            let bytes = sent.payload + u64::from(config.header);
+            self.inflight -= bytes as i64;
+            self.paths.on_feedback(sent.entropy, Met::Timeout, now);
+            let (timeouts, before) = (sent.timeouts + 1, sent.before + 1);
+            self.again.insert(seq, Again { payload: sent.payload, timeouts, before });
+            self.half.window.with_cc(&config.rules, now, |cc, cx| cc.on_lost_packet(bytes, cx));
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Packets of Ultra Ethernet's transport: their kinds as header bits, and what an answer says.
+//!
+//! Source: UE 1.0.3 s.3.5: acknowledgements with a cumulative number, a map of 64 packets, received bytes, and the mark of the packet
+//! that they are about; NACKs with the codes 1, trimmed, and 2, trimmed at the last hop.
+
+use crate::packet::{Extension, Flags, Packet};
+
+/// On the way there: asks for an answer.
+pub const ASKS: Flags = Flags::ECE;
+/// On the way back: the packet that begins at this number came without its payload.
+pub const NACK: Flags = Flags::ACK.with(Flags::PROBE);
+/// On the way back: the packet was marked.
+pub const MARK: Flags = Flags::ECE;
+/// On the way back: it was trimmed at the last hop.
+pub const AT_LAST_HOP: Flags = Flags::CWR;
+
+/// Received bytes are told in units of so many (UE 1.0.3 s.3.6.13).
+pub const UNIT: u64 = 256;
+/// Packets that the map of an answer shows.
+pub const MAP: u64 = 64;
+
+/// Whether it reports that a packet came without its payload.
+pub fn is_nack(packet: &Packet) -> bool {
+    packet.flags.any(Flags::REVERSE) && packet.flags.any(Flags::PROBE) && !packet.trimmed()
+}
+
+/// What an acknowledgement says beside its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Report {
+    /// First byte of the packet that it is about, and the one beyond its last.
+    pub about: (u64, u64),
+    /// Received, in units of [`UNIT`], rounded up.
+    pub units: u64,
+    /// The map's first byte.
+    pub base: u64,
+    /// A bit for each full packet from there that is there.
+    pub map: u64,
+}
+
+impl Report {
+    /// As an extension carries it. Tables show the packet alone.
+    pub fn put(&self) -> Extension {
+        let halves = (self.map & u64::from(u32::MAX), self.map >> 32);
+        let sack = [self.about, (self.units, self.base), halves, (0, 0)];
+        Extension { sack, blocks: 1, ..Extension::default() }
+    }
+
+    /// As it was put.
+    pub fn of(extension: &Extension) -> Report {
+        let [about, (units, base), (low, high), _] = extension.sack;
+        Report { about, units, base, map: high << 32 | low }
+    }
+
+    /// Whether the map says that bytes from `first` to `beyond` are there, in packets of `mtu` bytes.
+    pub fn shows(&self, (first, beyond): (u64, u64), mtu: u64) -> bool {
+        let places = first.checked_sub(self.base).map(|from| (from / mtu, (beyond - 1 - self.base) / mtu));
+        places.is_some_and(|(from, to)| to < MAP && (from..=to).all(|place| self.map >> place & 1 == 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A report comes back as it was put, and shows whole packets alone.
+    #[test]
+    fn a_report_is_kept_and_read() {
+        let report = Report { about: (5000, 6000), units: 77, base: 2000, map: 1 << 63 | 0b1010 };
+        assert_eq!(Report::of(&report.put()), report);
+        for (first, beyond, there) in [
+            (2000, 3000, false),
+            (3000, 4000, true),
+            (3000, 4001, false),
+            (3500, 3700, true),
+            (1000, 2000, false),
+            (65_000, 66_000, true),
+            (66_000, 67_000, false),
+        ] {
+            assert_eq!(report.shows((first, beyond), 1000), there, "{first}");
+        }
+    }
+}
