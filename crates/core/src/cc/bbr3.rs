@@ -563,11 +563,9 @@ impl State {
                 self.probe_sample = true;
                 self.start_up(rs);
             }
-            Mode::Up => {
-                if self.is_time_to_go_down(rs) {
-                    self.too_high = false;
-                    self.start_down(now);
-                }
+            Mode::Up if self.is_time_to_go_down(rs) => {
+                self.too_high = false;
+                self.start_down(now);
             }
             _ => {}
         }

@@ -278,7 +278,7 @@ impl State {
                 self.saved_cwnd = self.cwnd;
             }
             let held = self.cwnd.min(flight as f64);
-            self.cwnd = (held - (u64::from(answer.penalty) * new >> 7) as f64).max(self.constants.mtu);
+            self.cwnd = (held - ((u64::from(answer.penalty) * new) >> 7) as f64).max(self.constants.mtu);
         } else if answer.restore && self.saved_cwnd > 0.0 {
             self.cwnd = std::mem::take(&mut self.saved_cwnd);
         }

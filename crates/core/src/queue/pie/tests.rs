@@ -8,7 +8,10 @@ use crate::queue::test_bench::{Seen, conforms, drive, load};
 use shallows_units::Rate;
 
 fn discipline(settings: &Settings) -> Discipline {
-    Discipline::new(settings, Place { rate: Rate::mbps(40), last_hop: false, random: Stream::new(7, "queue", 0) })
+    Discipline::new(
+        settings,
+        Place { rate: Rate::mbps(40), last_hop: false, random: Stream::new(7, "queue", 0) },
+    )
 }
 
 fn near(x: f64, y: f64) {

@@ -41,7 +41,7 @@ fn bitmap_passes_over_what_met_congestion() {
             // With one value there is none to turn to: it is taken all the same, and loses 1 each time.
             for left in (0..penalty).rev() {
                 assert_eq!(rule.next(1, Time::ZERO, &mut random), 0);
-                assert_eq!(format!("{rule:?}").contains(&format!("penalties: [{left}]")), true, "{rule:?}");
+                assert!(format!("{rule:?}").contains(&format!("penalties: [{left}]")), "{rule:?}");
             }
         }
     }
