@@ -1540,7 +1540,7 @@ class TrimmingQueue(Part):
     """Most data that the queue may hold, in bytes or packets, or "none": then nothing is trimmed. Range [1pkt, ]. Default: Handley 2017 s.3.1: eight packets."""
 
     last_hop_room: str = 'none'
-    """The same at a switch's port to a host, or "none": as elsewhere. Range [1pkt, ]. Default: none: Handley 2017; UE 1.0.3 p. 418: 1.5 bandwidth-delay products, and 1 elsewhere."""
+    """Most data at a switch's port to a host, or "none": as elsewhere. Range [1pkt, ]. Default: none: Handley 2017; UE 1.0.3 p. 418: 1.5 bandwidth-delay products, and 1 elsewhere."""
 
     kmin: str = 'none'
     """Data behind a leaving packet above which it may be marked, or "none": nothing is. Default: none: Handley 2017; UE 1.0.3 p. 418: 0.2 of a bandwidth-delay product."""

@@ -305,7 +305,7 @@ macro_rules! algorithms {
                 made_for_it || self.ecn() == EcnUse::Off && !self.samples() && self.protocol().is_none() && self.backend().is_none()
             }
 
-            /// Whether it runs over UEC's transport, which tells of each packet that was trimmed or lost.
+            /// Whether it runs over UEC's transport, which reports each packet that was trimmed or lost.
             pub fn runs_over_uec(&self) -> bool {
                 match self {
                     $( Algorithm::$variant(s) => s.takes_trims(), )*

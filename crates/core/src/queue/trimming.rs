@@ -38,7 +38,7 @@ crate::params! {
     pub struct Settings {
         /// Most data that the queue may hold, in bytes or packets, or "none": then nothing is trimmed.
         limit: Option<Size> = "8pkt", "[1pkt, ]", "Handley 2017 s.3.1: eight packets";
-        /// The same at a switch's port to a host, or "none": as elsewhere.
+        /// Most data at a switch's port to a host, or "none": as elsewhere.
         last_hop_room: Option<Size> = "none", "[1pkt, ]", "none: Handley 2017; UE 1.0.3 p. 418: 1.5 bandwidth-delay products, and 1 elsewhere";
         /// Data behind a leaving packet above which it may be marked, or "none": nothing is.
         kmin: Option<Bytes> = "none", "", "none: Handley 2017; UE 1.0.3 p. 418: 0.2 of a bandwidth-delay product";

@@ -60,7 +60,7 @@ fn answers_come_after_sixteen_kilobytes() {
 }
 
 /// The receiver's link never idles after the first packet has come: the last message ends when all whole packets and the headers of
-/// those that were trimmed have passed it. Within two packets, for a sender may have to hear of its last one.
+/// those that were trimmed have passed it. Within two packets, for the report about a last packet takes its time.
 #[test]
 fn an_incast_takes_the_links_time() {
     for (senders, packets) in [(4u64, 200u64), (16, 100), (64, 40)] {

@@ -3,12 +3,12 @@
 //! A rule learns what the packets with each value met: nothing, a mark, a cut, or nothing came back.
 //! Source: Ultra Ethernet Specification 1.0.3 s.3.6.16, which asks for a choice without knowledge or by feedback among 64 to 256 values;
 //! the rules are those of the consortium's simulator (`ultraethernet/uet-htsim`, 40ccb05, uec_mp.cpp, buffer_reps.cpp).
-//! There a timeout is told to `bitmap` as one of value 0; here of the packet's own.
+//! Its `bitmap` takes each timeout for one of value 0; here it is that of the packet.
 
 use crate::events::random::Stream;
 use shallows_units::Time;
 
-/// What a packet met on its way.
+/// The experience of a packet on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Met {
     /// It came whole and without a mark.
@@ -27,7 +27,7 @@ pub trait Choice {
     fn new(values: u32, random: &mut Stream) -> Self;
     /// The value of the packet that leaves, when `window` packets may be under way.
     fn next(&mut self, window: u64, now: Time, random: &mut Stream) -> u32;
-    /// What a packet with `value` met.
+    /// A packet with `value` met this.
     fn on_feedback(&mut self, _value: u32, _met: Met, _now: Time) {}
 }
 
@@ -92,7 +92,7 @@ impl AnyChoice {
         each!(rule, rule => rule.next(window, now, random))
     }
 
-    /// What a packet with `value` met.
+    /// A packet with `value` met this.
     pub fn on_feedback(&mut self, value: u32, met: Met, now: Time) {
         each!(&mut self.0.0, rule => rule.on_feedback(value, met, now));
     }

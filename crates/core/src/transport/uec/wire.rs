@@ -14,7 +14,7 @@ pub const MARK: Flags = Flags::ECE;
 /// On the way back: it was trimmed at the last hop.
 pub const AT_LAST_HOP: Flags = Flags::CWR;
 
-/// Received bytes are told in units of so many (UE 1.0.3 s.3.6.13).
+/// Received bytes are counted in units of so many (UE 1.0.3 s.3.6.13).
 pub const UNIT: u64 = 256;
 /// Packets that the map of an answer shows.
 pub const MAP: u64 = 64;
