@@ -125,7 +125,7 @@ fn entropy_values_spread_a_flow_over_paths() {
     }
 }
 
-/// Where nothing trims, timers repair what full queues and wires lose; a packet that is lost six times ends its connection.
+/// Timers repair without trimming what full queues and wires lose; a packet that is lost six times ends its connection.
 #[test]
 fn timers_repair_what_nothing_reports() {
     let lossy = json!({

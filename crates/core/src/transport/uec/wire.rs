@@ -24,7 +24,7 @@ pub fn is_nack(packet: &Packet) -> bool {
     packet.flags.any(Flags::REVERSE) && packet.flags.any(Flags::PROBE) && !packet.trimmed()
 }
 
-/// What an acknowledgement says beside its number.
+/// The report of an acknowledgement beside its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
     /// First byte of the packet that it is about, and the one beyond its last.
