@@ -216,9 +216,9 @@ impl Filming {
                 let most = most.min(other);
                 rate[look * wide + column] = (moved * 8.0 / span).min(most);
             }
-            let known =
+            let mut known =
                 (0..looked.len()).map(|look| arrived[look * wide + column]).filter(|value| !value.is_nan());
-            if let Some(last) = known.last() {
+            if let Some(last) = known.next_back() {
                 self.arrived.insert(*id, last);
             }
         }
@@ -230,7 +230,7 @@ impl Filming {
 /// A chunk: its head, padded so that the floats are aligned, and its metrics one after the other.
 fn pack(head: &Value, body: &[Vec<f64>]) -> Vec<u8> {
     let mut text = head.to_string();
-    while text.len() % 4 != 0 {
+    while !text.len().is_multiple_of(4) {
         text.push(' ');
     }
     let mut chunk = (text.len() as u32).to_le_bytes().to_vec();

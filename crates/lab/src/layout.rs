@@ -6,6 +6,9 @@
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, VecDeque};
 
+/// A switch by its number, and its ports.
+type Row = (usize, Vec<usize>);
+
 /// A larger network is a matrix of its ports by tier: drawn as lines it would be a hairball.
 const MOST_DRAWN_HOSTS: usize = 72;
 const MOST_DRAWN_PORTS: usize = 600;
@@ -204,7 +207,7 @@ impl Network {
 
     /// The ports by the tiers that they lead from and to: a block each, with a row for each switch.
     fn blocks(&self, tiers: &[usize]) -> Value {
-        let mut blocks: BTreeMap<(usize, usize), Vec<(usize, Vec<usize>)>> = BTreeMap::new();
+        let mut blocks: BTreeMap<(usize, usize), Vec<Row>> = BTreeMap::new();
         for (number, port) in self.ends.iter().enumerate() {
             let owner = if self.hosts[port.from] { port.to } else { port.from };
             let rows = blocks.entry((tiers[port.from], tiers[port.to])).or_default();
@@ -217,8 +220,8 @@ impl Network {
         let tier = |number: usize| {
             called.get(number).map_or_else(|| format!("tier {number}"), |&name| name.to_owned())
         };
-        let row = |(owner, ports): &(usize, Vec<usize>)| json!({"name": self.names[*owner], "ports": ports});
-        let block = |((low, high), rows): (&(usize, usize), &Vec<(usize, Vec<usize>)>)| {
+        let row = |(owner, ports): &Row| json!({"name": self.names[*owner], "ports": ports});
+        let block = |((low, high), rows): (&(usize, usize), &Vec<Row>)| {
             let mut map = Map::new();
             map.insert("title".into(), format!("{} to {}", tier(*low), tier(*high)).into());
             map.insert("rows".into(), rows.iter().map(row).collect());

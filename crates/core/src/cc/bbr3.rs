@@ -551,7 +551,8 @@ impl State {
         if !self.full_reached || self.adapt_long(rs) {
             return;
         }
-        match self.mode {
+        let mode = self.mode;
+        match mode {
             Mode::Down | Mode::Cruise if self.is_time_to_probe(now) => self.start_refill(),
             Mode::Down => {
                 let in_flight = rs.in_flight as f64;
