@@ -108,6 +108,16 @@ pub struct Config {
 }
 
 impl Config {
+    /// Whether connections open by a handshake, and close by a FIN.
+    pub fn shakes_hands(&self) -> bool {
+        self.settings.opening == Opening::Handshake
+    }
+
+    /// Whether marks are echoed by counters (AccECN).
+    pub fn counts_echoes(&self) -> bool {
+        self.echo == EchoMode::Counted
+    }
+
     /// Works out the values that follow from the settings.
     pub fn new(transport: &Transport) -> Self {
         let s = &transport.settings;

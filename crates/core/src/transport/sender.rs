@@ -13,7 +13,6 @@ use super::rates::Rates;
 use super::recovery::Recovery;
 use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
-use super::settings::{EchoMode, Opening};
 use super::timers::{EarlyTimer, Pacing};
 use super::usage::Usage;
 use crate::cc::{AnyCc, CongestionControl, Cx, FlowInfo, MessageInfo};
@@ -98,12 +97,11 @@ impl Sender {
 
     /// Opens the connection.
     pub fn open(&mut self, config: &Config, net: &mut Net) {
-        match config.settings.opening {
-            Opening::Established => self.half.state = State::Established,
-            Opening::Handshake => {
-                self.half.state = State::SynSent;
-                self.send_syn(config, net);
-            }
+        if config.shakes_hands() {
+            self.half.state = State::SynSent;
+            self.send_syn(config, net);
+        } else {
+            self.half.state = State::Established;
         }
     }
 
@@ -111,7 +109,7 @@ impl Sender {
         // RFC 3168 s.6.1.1: an ECN-setup SYN has both ECE and CWR.
         // RFC 3168 s.6.1.1.1: an answer that does not come may be due to ECN. With AccECN the first repetition still asks for it
         // (RFC 9768 s.3.1.4.1; tcp_retransmit_skb: icsk_retransmits > 1).
-        let asks = if config.echo == EchoMode::Counted { 1 } else { 0 };
+        let asks = u64::from(config.counts_echoes());
         let ecn = config.ecn && !(config.settings.ecn_fallback && self.rtt.timeouts > asks);
         let flags = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), ecn);
         let ect = ecn && config.ect_on_syn;
@@ -135,7 +133,7 @@ impl Sender {
 
     /// The application closes: a FIN follows the written data.
     pub fn close(&mut self, config: &Config, net: &mut Net) {
-        self.half.closing = config.settings.opening == Opening::Handshake;
+        self.half.closing = config.shakes_hands();
         self.pump(config, net);
     }
 
