@@ -67,7 +67,7 @@ def test_a_real_run_is_accepted(runs, name):
 
 FIELDS = ("time_ps", "landed_ps", "size", "ecn", "port", "seq", "payload", "stamp_ps", "flow", "drop a row",
           "repeat a row")  # fmt: skip
-"""What a mutant changes. `ecn` is changed at switches alone: a host may send what it likes."""
+"""Fields that a mutant changes. `ecn` is changed at switches alone: a host may send what it likes."""
 
 
 def mutant(run, random):

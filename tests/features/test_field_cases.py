@@ -367,7 +367,7 @@ def test_timeouts_without_a_loss_are_explained(tmp_path):
 
 
 def test_drops_of_a_shared_buffer_are_in_the_printed_column(tmp_path, capsys):
-    """inet-tub/ns3-datacenter#5: all drops of a port, whatever their cause, and the minimum RTO shows in
+    """inet-tub/ns3-datacenter#5: all drops of a port, by every cause, and the minimum RTO shows in
     completion times."""
     run = shallows.run(
         {

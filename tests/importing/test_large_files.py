@@ -15,7 +15,10 @@ try:
 except SystemExit as end:
     assert not end.code, end.code
 usage = resource.getrusage(resource.RUSAGE_SELF)
-print(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+# The peak of `getrusage` begins with that of the process that started this one.
+with open("/proc/self/status") as status:
+    peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+print(usage.ru_utime + usage.ru_stime, peak * 1024)
 """
 
 

@@ -19,7 +19,7 @@ WRITTEN = (*CODE, "experiments/**/*.py")
 MOST_LINES = 600
 MOST_KNOWN = 18
 MOST_ROOMS = 20
-MOST_MODULES = 25
+MOST_MODULES = 30
 
 ENTRANCES = {"__init__", "__main__"}
 """They name what others define: nothing within the package imports from them."""

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shallows.document.points import key_of
 from shallows.errors import StoreError
-from shallows.results import small_parquet
 from shallows.results.parquet import columns, empty, files
 from shallows.results.store import FORMAT, LEFTOVER_AGE_S, Store, manifest_digest, run_hash, store_path
 
@@ -200,52 +199,11 @@ def test_a_store_of_the_first_format_is_refused_and_left_as_it_is(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [old.name]
 
 
-COLUMNS = {
-    "UInt64": st.integers(0, 2**64 - 1),
-    "UInt32": st.integers(0, 2**32 - 1),
-    "Int64": st.integers(-(2**63), 2**63 - 1),
-    "Float64": st.floats(allow_nan=False),
-    "String": st.text(st.characters(exclude_categories=["Cs"]), max_size=9),
-}
-
-
-@st.composite
-def small_tables(draw):
-    rows = draw(st.sampled_from([1, 2, 7, 8, 9, 64, 200]))
-    kinds = draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=20))
-    columns = []
-    for number, kind in enumerate(kinds):
-        known = draw(st.lists(COLUMNS[kind] | st.none(), min_size=1, max_size=9))
-        values = [known[row % len(known)] for row in range(rows)]
-        columns.append(pl.Series(f"c{number}", values, dtype=getattr(pl, kind)))
-    return pl.DataFrame(columns)
-
-
-@given(small_tables())
-def test_a_small_table_is_read_as_it_was_written(table):
-    assert small_parquet.takes(table)
-    made = small_parquet.file(table)
-    read = pl.read_parquet(io.BytesIO(made))
-    assert read.schema == table.schema
-    assert read.equals(table)
-    assert made == small_parquet.file(table.clone())
-
-
 def test_a_small_table_keeps_what_is_no_number():
     table = pl.DataFrame({"x": [float("nan"), None, float("inf"), -0.0]})
     [(_, made)] = files({"table": table})
     read = pl.read_parquet(io.BytesIO(made))["x"]
     assert str(read.to_list()) == "[nan, None, inf, -0.0]"
-
-
-def test_large_tables_and_types_of_other_libraries_are_written_by_polars():
-    large = pl.DataFrame({"x": range(small_parquet.MAX_ROWS + 1)})
-    other = pl.DataFrame({"x": [True, False]})
-    for table in (large, other):
-        buffer = io.BytesIO()
-        table.write_parquet(buffer, compression="zstd", statistics=False)
-        assert dict(files({"table": table})) == {"table": buffer.getvalue()}
-    assert dict(files({"table": large.clear()})) == {}
 
 
 def test_a_stored_run_of_format_2_has_the_numbers_that_it_had():

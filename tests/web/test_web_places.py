@@ -37,7 +37,7 @@ def test_a_laboratory_belongs_to_a_page_that_connected():
 
 
 def test_a_page_that_has_gone_away_gives_its_place_to_the_next():
-    """A reader who reloaded eight times within twenty seconds was told that all places were taken."""
+    """A reader who reloaded eight times within twenty seconds read that all places were taken."""
     sessions = Sessions(Limits(sessions=2), False)
     reader = sessions.new()
     assert sessions.connect(reader)

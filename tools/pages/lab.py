@@ -43,7 +43,7 @@ def module() -> bytes:
 def lessons() -> list[dict[str, object]]:
     """The gallery, and the experiments of the papers' figures that `docs/site/lab.toml` names."""
     from shallows.web.editor.editing import put
-    from shallows.web.live.lab import gallery, lesson
+    from shallows.web.pages.lab_file import gallery, lesson
 
     figures = tomllib.loads(FIGURES.read_text(encoding="utf-8"))["figure"]
     made = []
@@ -71,7 +71,7 @@ def pages() -> dict[str, str | bytes]:
     if not available():
         sys.stderr.write(f"note: the site has no laboratory: rustup target add {TARGET}\n")
         return {}
-    from shallows.web.live.lab import page_of
+    from shallows.web.pages.lab_file import page_of
 
     return {PAGE: page_of(module(), lessons())}
 

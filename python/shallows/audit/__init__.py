@@ -34,7 +34,7 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an audit found: rules broken, rules applied, and what was not audited with the reason."""
+    """Result of an audit: rules broken, rules applied, and parts not audited, with the reason."""
 
     rejected: tuple[Rejected, ...]
     rules: int
@@ -50,7 +50,7 @@ OUTSIDE = {
     "pauses": "the audit has no rule for flow control",
     "shared buffers": "the audit has no rule for dynamic thresholds",
 }
-"""What no rule covers."""
+"""Parts that no rule covers."""
 
 
 def audit(tables: Mapping[str, pl.DataFrame], experiment: Mapping[str, Any]) -> Outcome:

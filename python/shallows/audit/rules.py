@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["RULES", "Breach", "Rule"]
 
+TCP = ("datacentre", "rfc", "linux", "ns2")
+"""Profiles of TCP."""
+
 
 class Breach(NamedTuple):
-    """A rule that does not hold: what is wrong, when, where, and how often."""
+    """A rule that does not hold: the fault, its time, place and count."""
 
     text: str
     time_ps: int
@@ -473,7 +476,7 @@ def delivers(trace: Trace) -> Iterator[Breach]:
         text = "flow {id} has a goodput of {goodput_bps} b/s from a host of {rate_bps} b/s"
         yield from _first(fast.with_columns(pl.col("src").alias("port")), text)
     kinds = [load.get("transport", {}).get("profile", "") for load in trace.experiment["traffic"].values()]
-    tcp = all(kind in ("datacentre", "rfc", "linux", "ns2") for kind in kinds)
+    tcp = all(kind in TCP for kind in kinds)
     if trace.warmup or not tcp or trace.changes:
         return trace.skip(
             "delivery", "statistics begin at warmup, or a transport other than TCP carries data"
@@ -498,7 +501,7 @@ def acknowledges(trace: Trace) -> Iterator[Breach]:
     import polars as pl
 
     kinds = {load.get("transport", {}).get("profile", "") for load in trace.experiment["traffic"].values()}
-    if not kinds <= {"datacentre", "rfc", "linux", "ns2"} or trace.changes:
+    if not kinds.issubset(TCP) or trace.changes:
         return trace.skip(
             "acknowledgement", "a transport other than TCP carries data, or wires disturb packets"
         )

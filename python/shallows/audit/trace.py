@@ -33,7 +33,7 @@ class Trace:
 
     @cached_property
     def duration(self) -> int:
-        """Of the run, in ps."""
+        """The run's duration in ps."""
         return picoseconds(self.experiment["duration"])
 
     @cached_property

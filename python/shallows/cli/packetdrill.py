@@ -129,7 +129,7 @@ def _document(one: Outcome) -> dict[str, Any]:
 
 
 def _print_table(ran: list[Ran], outcomes: list[Outcome], told: list[str]) -> None:
-    """A row for each script: what Linux did, and what the simulator did."""
+    """A row for each script, with the outcome on Linux and in the simulator."""
     rows = []
     for linux, simulator in zip(ran, outcomes, strict=True):
         needs = f"needs {'; '.join(simulator.features)}" if simulator.word == "refused" else simulator.word

@@ -595,7 +595,7 @@ class Bbr3Cc(Part):
     """Window in bandwidth-delay products. Range [1, 100]. Default: draft s.2.6."""
 
     up_cwnd_gain: float = 2.25
-    """The same in ProbeBW_UP. Range [1, 100]. Default: draft s.5.6.1."""
+    """Window over the bandwidth-delay product in ProbeBW_UP. Range [1, 100]. Default: draft s.5.6.1."""
 
     pacing_margin: float = 0.01
     """Share by which the rate stays below the estimated bandwidth. Range [0, 1). Default: draft s.2.5: 1 %."""

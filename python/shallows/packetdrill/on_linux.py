@@ -3,7 +3,7 @@
 packetdrill sends and receives by a TUN device and reads times from the clock, which here is the guest's. Each
 script has a host, a network namespace and files of its own, so that sysctls of one do not reach another.
 
-Source: tools/testing/selftests/net/packetdrill/ksft_runner.sh of Linux 7.2 has the addresses and definitions.
+Source: `ksft_runner.sh` beside the packetdrill selftests of Linux 7.2 has the addresses and definitions.
 """
 
 from __future__ import annotations

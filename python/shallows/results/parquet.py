@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from shallows.results import small_parquet
-
 if TYPE_CHECKING:
     from polars._typing import ParquetCompression
 
@@ -22,7 +20,7 @@ def files(tables: Mapping[str, pl.DataFrame]) -> Iterator[tuple[str, bytes]]:
     """The name and the file of each table with rows, in their order."""
     for name, table in tables.items():
         if len(table):
-            yield name, small_parquet.file(table) if small_parquet.takes(table) else _by_polars(table)
+            yield name, _by_polars(table)
 
 
 def columns(table: pl.DataFrame) -> dict[str, str]:

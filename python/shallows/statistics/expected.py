@@ -2,7 +2,7 @@
 
 An expectation compares a metric with a value, or with another metric times a factor. Over several seeds the
 whole 95 % interval of the mean must be on the expected side, as claims ask it: too few seeds decide nothing.
-What a metric is, and how it is measured, is the business of those who ask.
+The callers know the metrics and measure them.
 """
 
 from __future__ import annotations

@@ -206,7 +206,7 @@ def message_metrics(messages: pl.DataFrame, quantiles: Quantiles = _QUANTILES) -
 
 
 def _no_messages(columns: Sequence[str], labels: Sequence[str]) -> dict[str, Number]:
-    """What `message_metrics` says of none."""
+    """The row of `message_metrics` where there are no messages."""
     out: dict[str, Number] = {"messages": 0, "messages_unfinished": 0}
     out |= {"deadlines": 0, "application_throughput": None}
     for column, stem, unit in _TIMES:

@@ -27,7 +27,7 @@ crate::params! {
         up_gain: f64 = 1.25, "[1, 10]", "draft s.5.6.1";
         /// Window in bandwidth-delay products.
         cwnd_gain: f64 = 2.0, "[1, 100]", "draft s.2.6";
-        /// The same in ProbeBW_UP.
+        /// Window over the bandwidth-delay product in ProbeBW_UP.
         up_cwnd_gain: f64 = 2.25, "[1, 100]", "draft s.5.6.1";
         /// Share by which the rate stays below the estimated bandwidth.
         pacing_margin: f64 = 0.01, "[0, 1)", "draft s.2.5: 1 %";

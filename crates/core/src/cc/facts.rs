@@ -32,7 +32,7 @@ pub struct Ack {
     pub sent: u64,
 }
 
-/// What an acknowledgement tells of the delivery rate (draft-ietf-ccwg-bbr s.4.1, RS).
+/// The delivery rate as an acknowledgement shows it (draft-ietf-ccwg-bbr s.4.1, RS).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RateSample {
     /// Bytes delivered in a second; 0 where the interval is too short to tell.

@@ -84,7 +84,7 @@ pub trait CongestionControl: Send {
     fn on_transmit(&mut self, _packet: &Transmit, _cx: &Cx<'_>) {}
     /// A packet is found lost, after the [`CongestionControl::on_congestion`] that it may cause.
     fn on_packet_lost(&mut self, _packet: &LostPacket, _cx: &Cx<'_>) {}
-    /// The retransmission timer expired, its losses are told, and so many bytes are still in flight.
+    /// The retransmission timer expired, `on_packet_lost` has had its losses, and so many bytes are still in flight.
     fn on_timeout(&mut self, _in_flight: u64, _cx: &Cx<'_>) {}
     /// The repair under way was needless: the original has been delivered.
     fn on_needless_repair(&mut self, _cx: &Cx<'_>) {}

@@ -15,7 +15,7 @@ use crate::cc::{CongestionControl, LostPacket, RateSample, Transmit};
 use shallows_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// What the connection knew when a segment left (s.4.1.2.1.2, P).
+/// State of the connection when a segment left (s.4.1.2.1.2, P).
 #[derive(Debug, Clone, Copy)]
 struct Record {
     seq: u64,

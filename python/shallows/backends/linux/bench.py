@@ -67,7 +67,7 @@ class Bench:
         held = self._held()
         if self.sources.exists() and held["of"] == name:
             return
-        if self.sources.exists():  # those of a tree: what is equal keeps its objects
+        if self.sources.exists():  # those of a tree: equal files keep their objects
             self._reset_unless_known()
             with tempfile.TemporaryDirectory(dir=self.place) as fresh:
                 _unpack(archive, Path(fresh), tell)

@@ -245,7 +245,7 @@ def _build_tree(
 ) -> Kernel:
     """Builds a kernel from copies of the user's tree: the tree itself is only read.
 
-    What has changed since the last build of this version is copied, and `make` compiles what follows from it.
+    Files that changed since the last build of this version are copied, and `make` compiles the dependants.
     The kernel's name is a hash of the result.
     """
     bench = Bench.of(release_of(tree), recipe)

@@ -1,7 +1,7 @@
 """Expectations of results: `long.fct_p99_ps < 2ms`, judged over the seeds, for commands, tests and CI.
 
 `statistics.expected` has the grammar and the verdict. Here are the metrics of runs: their names and units,
-what cannot fail, and times that count only what ended.
+expectations that cannot fail, and times that count only what ended.
 """
 
 from __future__ import annotations

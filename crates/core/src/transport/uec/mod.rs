@@ -4,7 +4,7 @@
 //! something open, the consortium's simulator (`ultraethernet/uet-htsim`, 40ccb05, uec.cpp). The mode is that of requests that are
 //! delivered reliably and in any order (RUD): a receiver keeps whatever comes, and says how many bytes that was.
 //! It answers after `ack_bytes`, after a mark, when asked, and at its first packet. A trimmed packet is reported at once, and
-//! goes again before new data. What is neither reported nor acknowledged waits for its timer.
+//! goes again before new data. A packet without report and acknowledgement waits for its timer.
 //! Each packet carries an entropy value, from which switches hash its path (`entropy/`).
 //! An answer has the packet's number and time, all bytes so far, and a map of 64 packets from a base.
 //!

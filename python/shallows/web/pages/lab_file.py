@@ -23,7 +23,7 @@ from shallows.web.editor.editing import sliders
 from shallows.web.live.export import SCRIPTS, STATIC, packed, raw
 from shallows.web.pages.gallery import entries
 
-TEMPLATE = Path(__file__).with_name("lab.html.j2")
+TEMPLATE = Path(__file__).with_name("lab_file.html.j2")
 
 __all__ = ["MOST_BYTES", "gallery", "page_of"]
 
