@@ -45,8 +45,6 @@ def _note(
     slowest: Mapping[str, Mapping[str, int]],
     numbers: Mapping[str, int],
 ) -> Iterator[str]:
-    import polars as pl
-
     if name not in slowest:
         return
     flows = _where(tables["flows"], tables["flows"]["traffic"] == name)
@@ -70,7 +68,8 @@ def _note(
     else:
         since, could = _offered(name, tables["messages"], rate, rtt, end)
         # The others that have not ended share the path.
-        could /= 1 + tables["flows"].filter(pl.col("traffic") != name, pl.col("end_ps").is_null()).height
+        every = tables["flows"]
+        could /= 1 + ((every["traffic"] != name) & every["end_ps"].is_null()).sum()
         since = max(since, warmup)
     if end - since < PATIENCE * rtt or could < 1 or SHARE * delivered >= could:
         return
@@ -100,14 +99,12 @@ def _own_bounds(path: str, load: Mapping[str, Any], numbers: Mapping[str, int], 
 
 def _offered(name: str, messages: pl.DataFrame, rate: int, rtt: int, end: int) -> tuple[int, float]:
     """The first start of a load's messages, and the bytes of those that had time to arrive."""
-    import polars as pl
-
-    own = messages.filter(pl.col("traffic") == name)
-    time = PATIENCE * rtt + pl.col("bytes") * (8e12 / rate)
-    due = own.filter(pl.col("start_ps") + time < end)
-    if due.is_empty():
+    own = messages["traffic"] == name
+    starts, sizes = messages["start_ps"].filter(own), messages["bytes"].filter(own)
+    due = starts + PATIENCE * rtt + sizes * (8e12 / rate) < end
+    if not due.any():
         return end, 0.0
-    return int(due["start_ps"].min()), float(due["bytes"].sum())
+    return int(starts.filter(due).min()), float(sizes.filter(due).sum())
 
 
 def _amount(size: float) -> str:

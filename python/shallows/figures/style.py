@@ -15,6 +15,7 @@ from shallows.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.backend_bases import RendererBase
     from matplotlib.figure import Figure
 
 P = ParamSpec("P")
@@ -117,10 +118,22 @@ def canvas(
 def _shown() -> "type[Figure]":
     """matplotlib's figure as a notebook shows it, imported when first needed."""
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     class ShownFigure(Figure):
         def _repr_svg_(self) -> str:
             return image(self).decode()
+
+        def draw(self, renderer: "RendererBase") -> None:
+            """Lays the figure out if that is still to be done, else draws it.
+
+            matplotlib saves in two passes and draws in both, though the first is for the layout alone.
+            """
+            engine = self.get_layout_engine()
+            if isinstance(engine, ConstrainedLayoutEngine):
+                engine.execute(self)
+            else:
+                super().draw(renderer)
 
     return ShownFigure
 
