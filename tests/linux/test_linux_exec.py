@@ -258,6 +258,44 @@ def test_a_program_cannot_write_to_the_hosts_files(tmp_path, kept):
         assert str(place / "gone") in (out / "files" / "s0.removed").read_text().splitlines()
 
 
+LINKS = """
+mkdir -p {place}/deep; echo kept >{place}/deep/file; cd {place}/deep
+ln -s file beside; ln -s {place}/deep/file absolute
+ln -s deep {place}/directory; ln -s {place}/directory/beside chain
+ln -s ../../../../../../../../etc/shadow climbs; ln -s /etc/passwd outside; ln -s outside through
+ln -s nowhere broken; ln -s round round; ln -s ../directory/../../mine behind
+"""
+
+
+@needs_kernel
+def test_symbolic_links_to_kept_files_are_kept_and_others_listed(tmp_path):
+    """A kept link names no file of this machine: its text would be resolved here, and not in the guest."""
+    place, out = tmp_path / "place", tmp_path / "out"
+    place.mkdir()
+    out.mkdir()
+    (tmp_path / "mine").write_text("mine")
+    [ran] = execute(tmp_path, ("s0", LINKS.format(place=place)), out=out, keep=True).programs
+    assert (ran.stderr, ran.status) == (b"", 0)
+    kept = out / "files" / "s0" / place.relative_to("/")
+    for name in ("deep/beside", "deep/absolute", "deep/chain", "directory/file"):
+        assert (kept / name).read_text() == "kept\n" and (kept / name).resolve().is_relative_to(out.resolve())
+    listed = (out / "files" / "s0.links").read_text().splitlines()
+    assert f"{place}/deep/outside -> /etc/passwd" in listed and f"{place}/deep/through -> outside" in listed
+    found = {line.split(" -> ")[0].rpartition("/")[2] for line in listed}
+    assert found == {"climbs", "outside", "through", "broken", "round", "behind"}
+    assert not any(os.path.lexists(kept / "deep" / name) for name in found)
+
+
+@needs_kernel
+def test_a_program_reads_nothing_about_the_machine_below_its_kernel(tmp_path):
+    below = os.uname()
+    [ran] = execute(tmp_path, ("s0", "cat /proc/cpuinfo /proc/version; uname -a")).programs
+    assert b"model name" in ran.stdout and b"flags" in ran.stdout
+    assert below.version.encode() not in ran.stdout and below.release.encode() not in ran.stdout
+    [ran] = execute(tmp_path, ("s0", "echo mine >/proc/cpuinfo || umount /proc/cpuinfo")).programs
+    assert ran.status != 0
+
+
 @needs_kernel
 def test_the_command_shows_all_and_fails_with_a_program(tmp_path):
     file = write_toml(tmp_path / "net.toml", NET)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from shallows.backends.linux import machine, scenario, tables
@@ -170,27 +171,49 @@ def _take(source: Path, target: Path) -> None:
 
 
 def _keep_changes(directory: Path, out: Path, hosts: Mapping[int, str]) -> None:
-    """Unpacks the layers that programs wrote: files by host, and the names of those that were removed."""
+    """Unpacks the layers that programs wrote: files and links by host, and the names of removed ones."""
     for node, name in hosts.items():
         archive = directory / f"changes{node}.tar"
         if not archive.exists():
             continue
         place = out / "files" / name
-        removed = []
+        removed: list[str] = []
+        links: dict[str, str] = {}
         with tarfile.open(archive) as tar:
             for member in tar:
                 if member.ischr():  # how an overlay notes that a file is gone
                     removed.append(member.name.removeprefix("."))
-                elif member.isfile() or member.isdir() or member.issym():
+                elif member.issym():
+                    links[member.name.removeprefix(".")] = member.linkname
+                elif member.isfile() or member.isdir():
                     _unpack(tar, member, place)
-        if removed:
-            place.mkdir(parents=True, exist_ok=True)
-            (out / "files" / f"{name}.removed").write_text("".join(f"{path}\n" for path in removed))
+        elsewhere = [f"{path} -> {links[path]}" for path in _link(place, links)]
+        for kind, lines in (("removed", removed), ("links", elsewhere)):
+            if lines:
+                place.mkdir(parents=True, exist_ok=True)
+                (out / "files" / f"{name}.{kind}").write_text("".join(f"{line}\n" for line in lines))
 
 
 def _unpack(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
-    """Unpacks what stays within `place`: a program of the guest must not place files elsewhere by a link."""
-    if member.issym():
-        return  # the text of a link can name any file of this machine
+    """Unpacks a file or directory within `place`."""
     member.mode |= 0o700 if member.isdir() else 0o600
     tar.extract(member, place, filter="data")
+
+
+def _link(place: Path, links: Mapping[str, str]) -> list[str]:
+    """Makes symbolic links to kept files, and returns those to others, which could name any file here.
+
+    `links` has the text of each by its path in the guest. A link is made with the shortest relative path, so
+    that no `..` of it follows another link.
+    """
+    made = {}
+    for path, text in links.items():
+        within = PurePosixPath(path).parent
+        made[path] = place / path.lstrip("/")
+        made[path].symlink_to(os.path.relpath(os.path.normpath(within / text), within))
+    elsewhere: list[str] = []
+    while broken := [path for path, link in made.items() if not link.exists()]:
+        for path in broken:  # others may have pointed to it
+            made.pop(path).unlink()
+        elsewhere += broken
+    return sorted(elsewhere)
