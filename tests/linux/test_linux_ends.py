@@ -230,9 +230,9 @@ UDP = "python3 -c 'import socket; s = socket.socket(type=socket.SOCK_DGRAM); {}'
 
 @needs_kernel
 def test_datagrams_count_by_five_tuple_with_their_fragments(tmp_path):
-    take = UDP.format('s.bind(("", 7)); print(sum(len(s.recv(9999)) for _ in range(3)))')
-    send = UDP.format('[s.sendto(bytes(4000), ("r0", 7)) for _ in range(3)]')
+    take = UDP.format('s.bind(("", 7)); print(sum(len(s.recv(9999)) for _ in range(4)))')
+    send = UDP.format('[s.sendto(bytes(n), ("r0", 7)) for n in (1, 4000, 4000, 4000)]')
     outcome = execute(tmp_path, ("r0", take), ("s0", f"sleep 0.2; {send}"))
-    assert outcome.programs[0].stdout == b"12000\n", outcome.programs[0].stderr
+    assert outcome.programs[0].stdout == b"12001\n", outcome.programs[0].stderr
     [row] = outcome.tables["program_flows"].filter(protocol="udp").to_dicts()
-    assert (row["dst"], row["dst_port"], row["packets"], row["data_bytes"]) == ("r0", 7, 9, 12_000)
+    assert (row["dst"], row["dst_port"], row["packets"], row["data_bytes"]) == ("r0", 7, 10, 12_001)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import machine, scenario, tables
+from shallows.backends.linux import machine, rebinding, scenario, tables
 from shallows.backends.linux.lab import environment, exchanges
 from shallows.backends.linux.lab.asked import Lab, Started, hosts_of
 from shallows.backends.linux.lab.outcome import Ended, Outcome
@@ -79,9 +79,12 @@ class Whole:
             *self._unfinished(programs, ended_ps / 1e12),
             *(f"{host}: {text!r} was left behind, and stopped as the run ended" for host, text in orphans),
             *self._changes(directory, queues),
+            *self._lost_mappings(directory),
             *exchanges.unqueued(found["program_flows"], queues, self.network, self.ways),
         ]
-        about = facts(self.used, self.resolved, self.lab) | {"cpu_s": answer.cpu_s, "wall_s": answer.wall_s}
+        about = facts(self.used, self.resolved, self.lab)
+        about |= {"rebindings": [each.about for each in self._rebindings()]}
+        about |= {"cpu_s": answer.cpu_s, "wall_s": answer.wall_s}
         background = None if self.idle else flows
         return Outcome(
             programs, queues, background, ended_ps / 1e12, about, found, tuple(notes), tuple(orphans)
@@ -111,12 +114,25 @@ class Whole:
 
     def _flows_of_programs(self, directory: Path) -> dict[str, pl.DataFrame]:
         names = {scenario.address(place): name for place, (_, name) in enumerate(hosts_of(self.network))}
+        names |= {each.outer: each.host for each in self._rebindings()}
         found = {"program_flows": exchanges.program_flows(directory, names)}
         if self.resolved["probe"]["flow_trace"] != "off":
             found["program_trace"] = exchanges.program_trace(directory, found["program_flows"], names)
         if self.lab.counters_ns:
             found["counters"] = exchanges.counters(directory, self.network["nodes"])
         return found
+
+    def _rebindings(self) -> list[rebinding.Rebinding]:
+        hosts = enumerate(hosts_of(self.network))
+        return rebinding.of(self.resolved, {name: scenario.address(place) for place, (_, name) in hosts})
+
+    def _lost_mappings(self, directory: Path) -> Iterator[str]:
+        """Lines about packets that a NAT has not let in."""
+        rows = [line.split() for line in (directory / "rebindings").read_text().splitlines()]
+        for each, (_, _, lost) in zip(self._rebindings(), rows, strict=False):
+            if int(lost):
+                what = f"the NAT lost {lost} packets to earlier ports or addresses after {each.name!r}"
+                yield f"{each.host}: {what}"
 
     def _orphans(self, directory: Path) -> list[tuple[str, str]]:
         """Host and command of each process that programs left behind."""
