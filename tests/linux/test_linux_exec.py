@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import shutil
 import signal
 import struct
@@ -284,6 +285,20 @@ def test_symbolic_links_to_kept_files_are_kept_and_others_listed(tmp_path):
     found = {line.split(" -> ")[0].rpartition("/")[2] for line in listed}
     assert found == {"climbs", "outside", "through", "broken", "round", "behind"}
     assert not any(os.path.lexists(kept / "deep" / name) for name in found)
+
+
+@needs_kernel
+@needs_ping
+def test_full_packets_pass_a_bucket_of_which_the_kernel_warns(tmp_path):
+    """It compares the bucket with a frame of Ethernet, whose 14 bytes a size table takes off before."""
+    out = tmp_path / "out"
+    outcome = execute(tmp_path, ("s0", "ping -c 5 -i 0.1 -s 1472 -M do r0"), out=out)
+    assert b" 5 received, 0% packet loss" in outcome.programs[0].stdout
+    warned = re.findall(
+        r"sch_tbf: burst (\d+) is lower than device p\d+ mtu \((\d+)\)", (out / "dmesg.txt").read_text()
+    )
+    assert len(warned) == 4
+    assert all(int(burst) >= int(frame) - 14 for burst, frame in warned)
 
 
 @needs_kernel
