@@ -61,6 +61,18 @@ def test_a_warning_before_a_panic_is_its_place(line):
     assert "at net/ipv4/tcp_input.c:77 in tcp_ack()" in oops.cause(said)
 
 
+def test_faults_after_which_the_kernel_went_on_are_told():
+    said = """<6>[   10.000000] tcp_lab: registered
+<3>[   10.100000] BUG: KASAN: slab-out-of-bounds in lab_cong_avoid+0xe8/0x230
+<4>[   10.200000] WARNING: possible circular locking dependency detected
+<4>[   10.300000] WARNING: possible circular locking dependency detected
+"""
+    assert oops.reports(said) == [
+        "BUG: KASAN: slab-out-of-bounds in lab_cong_avoid+0xe8/0x230",
+        "WARNING: possible circular locking dependency detected",
+    ]
+
+
 def test_a_capture_is_cut_at_its_last_whole_block():
     block = (6).to_bytes(4, "little") + (16).to_bytes(4, "little") + bytes(4) + (16).to_bytes(4, "little")
     assert whole_blocks(block * 2 + block[:9]) == block * 2

@@ -176,7 +176,10 @@ def test_a_new_connection_and_a_ping_pass_and_an_old_connection_does_not(tmp_pat
 
 
 @needs_features
-@pytest.mark.skipif(find_spec("aioquic") is None or not shutil.which("openssl"), reason="aioquic or openssl")
+@pytest.mark.skipif(
+    find_spec("aioquic") is None or not shutil.which("openssl"),
+    reason="tools/uv run --with aioquic; apt install openssl",
+)
 @pytest.mark.parametrize("to", ["port", "address"])
 def test_a_quic_connection_migrates(tmp_path, to):
     """RFC 9000 s.9.3: the server follows the client, and the transfer ends on its connection."""

@@ -15,7 +15,7 @@ from shallows.backends.linux.lab import environment, exchanges
 from shallows.backends.linux.lab.asked import Lab, Started, hosts_of
 from shallows.backends.linux.lab.outcome import Ended, Outcome
 from shallows.backends.linux.lab.streams import OUTPUTS, Streams
-from shallows.backends.linux.process import confine
+from shallows.backends.linux.process import confine, oops
 from shallows.errors import RunError
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ class Whole:
             *(f"{host}: {text!r} was left behind, and stopped as the run ended" for host, text in orphans),
             *self._changes(directory, queues),
             *self._lost_mappings(directory),
+            *self._reports(directory),
             *exchanges.unqueued(found["program_flows"], queues, self.network, self.ways),
         ]
         about = facts(self.used, self.resolved, self.lab)
@@ -125,6 +126,12 @@ class Whole:
     def _rebindings(self) -> list[rebinding.Rebinding]:
         hosts = enumerate(hosts_of(self.network))
         return rebinding.of(self.resolved, {name: scenario.address(place) for place, (_, name) in hosts})
+
+    def _reports(self, directory: Path) -> Iterator[str]:
+        """Lines about faults of the kernel after which it went on."""
+        text = (directory / "dmesg").read_text(errors="replace") if self.started else ""
+        for line in oops.reports(text):
+            yield f"the kernel reported a fault, with more in dmesg.txt: {line}"
 
     def _lost_mappings(self, directory: Path) -> Iterator[str]:
         """Lines about packets that a NAT has not let in."""
