@@ -61,6 +61,18 @@ def test_a_warning_before_a_panic_is_its_place(line):
     assert "at net/ipv4/tcp_input.c:77 in tcp_ack()" in oops.cause(said)
 
 
+def test_faults_after_which_the_kernel_went_on_are_told():
+    said = """<6>[   10.000000] tcp_lab: registered
+<3>[   10.100000] BUG: KASAN: slab-out-of-bounds in lab_cong_avoid+0xe8/0x230
+<4>[   10.200000] WARNING: possible circular locking dependency detected
+<4>[   10.300000] WARNING: possible circular locking dependency detected
+"""
+    assert oops.reports(said) == [
+        "BUG: KASAN: slab-out-of-bounds in lab_cong_avoid+0xe8/0x230",
+        "WARNING: possible circular locking dependency detected",
+    ]
+
+
 def test_a_capture_is_cut_at_its_last_whole_block():
     block = (6).to_bytes(4, "little") + (16).to_bytes(4, "little") + bytes(4) + (16).to_bytes(4, "little")
     assert whole_blocks(block * 2 + block[:9]) == block * 2
@@ -230,9 +242,9 @@ UDP = "python3 -c 'import socket; s = socket.socket(type=socket.SOCK_DGRAM); {}'
 
 @needs_kernel
 def test_datagrams_count_by_five_tuple_with_their_fragments(tmp_path):
-    take = UDP.format('s.bind(("", 7)); print(sum(len(s.recv(9999)) for _ in range(3)))')
-    send = UDP.format('[s.sendto(bytes(4000), ("r0", 7)) for _ in range(3)]')
+    take = UDP.format('s.bind(("", 7)); print(sum(len(s.recv(9999)) for _ in range(4)))')
+    send = UDP.format('[s.sendto(bytes(n), ("r0", 7)) for n in (1, 4000, 4000, 4000)]')
     outcome = execute(tmp_path, ("r0", take), ("s0", f"sleep 0.2; {send}"))
-    assert outcome.programs[0].stdout == b"12000\n", outcome.programs[0].stderr
+    assert outcome.programs[0].stdout == b"12001\n", outcome.programs[0].stderr
     [row] = outcome.tables["program_flows"].filter(protocol="udp").to_dicts()
-    assert (row["dst"], row["dst_port"], row["packets"], row["data_bytes"]) == ("r0", 7, 9, 12_000)
+    assert (row["dst"], row["dst_port"], row["packets"], row["data_bytes"]) == ("r0", 7, 10, 12_001)

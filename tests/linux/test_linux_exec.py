@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import shutil
 import signal
 import struct
@@ -256,6 +257,58 @@ def test_a_program_cannot_write_to_the_hosts_files(tmp_path, kept):
         assert (files / "mine").read_text() == (files / "twice").read_text() == "mine\n"  # of one file
         assert (files / "other").read_text() == "changed\n"
         assert str(place / "gone") in (out / "files" / "s0.removed").read_text().splitlines()
+
+
+LINKS = """
+mkdir -p {place}/deep; echo kept >{place}/deep/file; cd {place}/deep
+ln -s file beside; ln -s {place}/deep/file absolute
+ln -s deep {place}/directory; ln -s {place}/directory/beside chain
+ln -s ../../../../../../../../etc/shadow climbs; ln -s /etc/passwd outside; ln -s outside through
+ln -s nowhere broken; ln -s round round; ln -s ../directory/../../mine behind
+"""
+
+
+@needs_kernel
+def test_symbolic_links_to_kept_files_are_kept_and_others_listed(tmp_path):
+    """A kept link names no file of this machine: its text would be resolved here, and not in the guest."""
+    place, out = tmp_path / "place", tmp_path / "out"
+    place.mkdir()
+    out.mkdir()
+    (tmp_path / "mine").write_text("mine")
+    [ran] = execute(tmp_path, ("s0", LINKS.format(place=place)), out=out, keep=True).programs
+    assert (ran.stderr, ran.status) == (b"", 0)
+    kept = out / "files" / "s0" / place.relative_to("/")
+    for name in ("deep/beside", "deep/absolute", "deep/chain", "directory/file"):
+        assert (kept / name).read_text() == "kept\n" and (kept / name).resolve().is_relative_to(out.resolve())
+    listed = (out / "files" / "s0.links").read_text().splitlines()
+    assert f"{place}/deep/outside -> /etc/passwd" in listed and f"{place}/deep/through -> outside" in listed
+    found = {line.split(" -> ")[0].rpartition("/")[2] for line in listed}
+    assert found == {"climbs", "outside", "through", "broken", "round", "behind"}
+    assert not any(os.path.lexists(kept / "deep" / name) for name in found)
+
+
+@needs_kernel
+@needs_ping
+def test_full_packets_pass_a_bucket_of_which_the_kernel_warns(tmp_path):
+    """It compares the bucket with a frame of Ethernet, whose 14 bytes a size table takes off before."""
+    out = tmp_path / "out"
+    outcome = execute(tmp_path, ("s0", "ping -c 5 -i 0.1 -s 1472 -M do r0"), out=out)
+    assert b" 5 received, 0% packet loss" in outcome.programs[0].stdout
+    warned = re.findall(
+        r"sch_tbf: burst (\d+) is lower than device p\d+ mtu \((\d+)\)", (out / "dmesg.txt").read_text()
+    )
+    assert len(warned) == 4
+    assert all(int(burst) >= int(frame) - 14 for burst, frame in warned)
+
+
+@needs_kernel
+def test_a_program_reads_nothing_about_the_machine_below_its_kernel(tmp_path):
+    below = os.uname()
+    [ran] = execute(tmp_path, ("s0", "cat /proc/cpuinfo /proc/version; uname -a")).programs
+    assert b"model name" in ran.stdout and b"flags" in ran.stdout
+    assert below.version.encode() not in ran.stdout and below.release.encode() not in ran.stdout
+    [ran] = execute(tmp_path, ("s0", "echo mine >/proc/cpuinfo || umount /proc/cpuinfo")).programs
+    assert ran.status != 0
 
 
 @needs_kernel

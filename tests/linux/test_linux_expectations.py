@@ -196,7 +196,10 @@ def test_the_interface_raises_what_broke_with_what_was_written(tmp_path):
 
 
 @needs_kernel
-@pytest.mark.skipif(find_spec("aioquic") is None or not shutil.which("openssl"), reason="aioquic or openssl")
+@pytest.mark.skipif(
+    find_spec("aioquic") is None or not shutil.which("openssl"),
+    reason="tools/uv run --with aioquic; apt install openssl",
+)
 def test_the_test_of_the_page_passes_as_written(tmp_path):
     """`tools/uv run --frozen --with aioquic pytest tests/linux/test_linux_expectations.py` has aioquic."""
     write_toml(tmp_path / "net.toml", NET)

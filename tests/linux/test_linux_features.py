@@ -16,8 +16,8 @@ BUILT = next((row for row in kernel.status() if "features.config" in row["source
 needs_features = pytest.mark.skipif(BUILT is None, reason="run ./shallows linux build --config features")
 
 
-def options():
-    lines = (GPL / "features.config").read_text().splitlines()
+def options(name="features"):
+    lines = (GPL / f"{name}.config").read_text().splitlines()
     return [line for line in lines if line.startswith("CONFIG_")]
 
 
@@ -27,6 +27,7 @@ def options():
 def test_the_word_features_names_the_fragment_of_the_package(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert kernel.check_config(kernel.Path("features")) == GPL / "features.config"
+    assert kernel.check_config(kernel.Path("debug")) == GPL / "debug.config"
     (tmp_path / "features").write_text("CONFIG_IPV6=y\n")
     assert kernel.check_config(kernel.Path("features")) == tmp_path / "features"
 

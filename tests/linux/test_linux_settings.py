@@ -131,6 +131,12 @@ def test_the_default_of_fq_codel_is_told_with_the_option_that_mends_it():
     assert "--set queue.root=newton" in str(error.value)
 
 
+def test_a_minute_of_quick_is_promised_for_the_simulator_alone(tmp_path):
+    """A figure took minutes on Linux."""
+    said = command("reproduce", "--help", cwd=tmp_path).stdout.replace("│", " ")
+    assert "in under a minute on the simulator; Linux takes longer" in " ".join(said.split())
+
+
 # ---- with a kernel ----
 
 

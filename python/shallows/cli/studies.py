@@ -113,7 +113,10 @@ def reproduce(
         str | None, typer.Argument(metavar="[PAPER[/FIGURE]]", help="Default: all.", show_default=False)
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer seeds and points, in under a minute.")
+        bool,
+        typer.Option(
+            "--quick", help="Fewer seeds and points: in under a minute on the simulator; Linux takes longer."
+        ),
     ] = False,
     most_seeds: Annotated[
         int | None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -25,6 +25,16 @@ IPV4 = "net.ipv4."
 NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 __all__ = ["KERNEL", "SECTION", "LinuxTable", "kernel_of", "read_linux", "refuse", "without"]
+
+
+class RebindTable(Strict):
+    """A NAT's change of the mapping of a host."""
+
+    host: str = Field(description="The host behind the NAT.")
+    at: str = Field(description="The time, as in `3s`.")
+    to: Literal["port", "address"] = Field(
+        "address", description="What changes of the host as others see it: its ports, or its address."
+    )
 
 
 class LinuxTable(Strict):
@@ -48,6 +58,11 @@ class LinuxTable(Strict):
         description="Whether the fq discipline of hosts paces: it then obeys SO_MAX_PACING_RATE of UDP too,"
         " and every TCP connection is paced, as on a host with fq.",
     )
+    rebind: dict[str, RebindTable] = Field(
+        {},
+        description="For `linux exec`: changes of a NAT's mapping, by name:"
+        ' `rebind.home = { host = "r0", at = "3s", to = "port" }`.',
+    )
 
 
 def read_linux(given: Any, faults: list[Fault]) -> dict[str, Any]:
@@ -67,7 +82,19 @@ def read_linux(given: Any, faults: list[Fault]) -> dict[str, Any]:
                 faults.append(Fault(f"linux.parameter.{name}", "must be MODULE.NAME", name))
     if table.pacing:
         found["pacing"] = True
+    if table.rebind:
+        found["rebind"] = {name: _rebinding(name, each, faults) for name, each in table.rebind.items()}
     return found
+
+
+def _rebinding(name: str, given: RebindTable, faults: list[Fault]) -> dict[str, Any]:
+    from shallows import _core
+
+    try:
+        _core.parse_quantity("span", given.at)
+    except ValueError as error:
+        faults.append(Fault(f"{SECTION}.rebind.{name}.at", str(error), given.at))
+    return given.model_dump()
 
 
 def _texts(key: str, table: Mapping[str, Any], faults: list[Fault]) -> dict[str, str]:

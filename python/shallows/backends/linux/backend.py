@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shallows.backends import silence
 from shallows.backends.base import Made, Running
 from shallows.backends.linux import kernel as kernels
-from shallows.backends.linux import machine, offers, readback, refusals, scenario
+from shallows.backends.linux import machine, offers, readback, rebinding, refusals, scenario
 from shallows.backends.linux.cache import HERE, digest
 from shallows.backends.linux.controls import with_stand_ins
 from shallows.backends.linux.root import root
@@ -87,7 +87,9 @@ class Linux:
             running.tell(None)
 
 
-def checked(experiment: Document, used: kernels.Kernel | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def checked(
+    experiment: Document, used: kernels.Kernel | None, programs: bool = False
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The network of a resolved experiment and its groups of next hops (`_core.plan`, `_core.ways`).
 
     Raises SpecError with all that Linux cannot do, with this kernel or the newest. The faults of a large
@@ -104,6 +106,7 @@ def checked(experiment: Document, used: kernels.Kernel | None) -> tuple[dict[str
         raise SpecError(faults)
     network, ways = json.loads(_core.plan(text)), json.loads(_core.ways(text))
     faults += refusals.of_network(experiment, network, ways, version)
+    faults += rebinding.faults(experiment, network, used, programs)
     if faults:
         raise SpecError(faults)
     return network, ways

@@ -12,9 +12,10 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from shallows.backends.linux import cache, tools
 from shallows.backends.linux.gpl import edits
@@ -71,7 +72,7 @@ class Bench:
             self._reset_unless_known()
             with tempfile.TemporaryDirectory(dir=self.place) as fresh:
                 _unpack(archive, Path(fresh), tell)
-                self._take(Path(fresh), name, str(archive), tell)
+                self._take(Path(fresh), name, held | {"archive": str(archive)}, tell)
             return
         if held["of"] != name:
             self._drop_objects()
@@ -95,15 +96,15 @@ class Bench:
                 self._unpack_here(archive, tell)
         if not self.sources.exists():
             self._drop_objects()
-        return self._take(tree, f"tree {tree}", held["archive"], tell)
+        return self._take(tree, f"tree {tree}", held, tell)
 
     def forget_sources(self) -> None:
         """Removes sources that an archive has, so that little stays on the disk."""
         shutil.rmtree(self.sources, ignore_errors=True)
 
-    def _take(self, tree: Path, name: str, archive: str, tell: Tell) -> int:
-        """Copies what differs, removes what is gone, and edits."""
-        held = self._held()
+    def _take(self, tree: Path, name: str, held: Mapping[str, Any], tell: Tell) -> int:
+        """Copies the files that differ from those that were `held`, removes what is gone, and edits."""
+        archive = held["archive"]
         known: dict[str, Stamp] = {}
         if held["of"] == name:
             known = {path: (size, time) for path, (size, time) in held["files"].items()}

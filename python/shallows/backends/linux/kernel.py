@@ -25,8 +25,8 @@ from shallows.document.places import program
 from shallows.errors import Fault, ShallowsError, SpecError
 
 FRAGMENT = HERE / "gpl" / "fragment.config"
-FEATURES = "features"
-"""The word for the fragment of the package that `--config` takes, unless a file has this name."""
+FRAGMENTS = ("features", "debug")
+"""The words for fragments of the package that `--config` takes, unless a file has this name."""
 
 STEPS = 1430
 """Lines that make writes for Linux 7.2, which measure progress until a build has counted its own."""
@@ -349,8 +349,8 @@ def _wanted(fragments: Sequence[Path] = (FRAGMENT,)) -> list[str]:
 
 def check_config(file: Path) -> Path:
     """A fragment of configuration, whose lines are all options or comments. Raises SpecError."""
-    if str(file) == FEATURES and not file.exists():
-        file = HERE / "gpl" / f"{FEATURES}.config"
+    if str(file) in FRAGMENTS and not file.exists():
+        file = HERE / "gpl" / f"{file}.config"
     try:
         lines = [line.strip() for line in file.read_text().splitlines()]
     except (OSError, ValueError) as error:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import datagrams, lateness, links, loads, spoiling, transports
+from shallows.backends.linux import datagrams, lateness, links, loads, rebinding, spoiling, transports
 from shallows.backends.linux.network import Port, Scenario, matches
 from shallows.backends.linux.paths import Ways, gateway
 from shallows.backends.linux.qdiscs import paced, qdisc
@@ -154,6 +154,8 @@ class _Writer:
         self.tcp = transports.tcp(experiment)  # all loads agree on what is read here, but for mss
         self.transport = self.tcp.transport
         self.frame = transports.frame(experiment)
+        addresses = {name: address(number) for name, number in self.host_number.items()}
+        self.rebindings = rebinding.of(experiment, addresses)
         self.reverse = [port["back"] for port in self.ports]
         self.classes = traced_classes(experiment)
         self.laws = lateness.used(self.ports)
@@ -188,6 +190,9 @@ class _Writer:
         self.lines += loads.lines(self.experiment, self.host_number, ends, flows, messages, self.numbers)
         self.lines += datagrams.lines(self.experiment, self.network, self.host_number, flows)
         self.lines += [*self._expected(), f"window {self.tcp.receive_window}"]
+        for each in self.rebindings:
+            node = self.hosts[self.host_number[each.host]]
+            self.changes.append((each.at_ps // 1000, rebinding.line(each, node, self.ports)))
         self.lines += [f"change {at} {line}" for at, line in sorted(self.changes, key=lambda each: each[0])]
         self.lines += further
         every = range(len(self.nodes))
@@ -272,9 +277,16 @@ class _Writer:
             if host != node and route is not None:
                 self._batch("ip", node, f"route {route}")
                 self._route(node, number, bool(rules))
+                for outer in self._outer(number):
+                    self._batch("ip", node, f"route {self.ways.route(node, number, outer, rules)}")
         chosen = self.ways.sysctls(node, self.nodes[node]["name"], self.experiment["seed"])
         for name, value in [*sysctls(self.experiment).items(), *chosen]:
             self.lines.append(f"sysctl {node} {name} {value}")
+
+    def _outer(self, number: int) -> list[str]:
+        """Other addresses by which a NAT shows a host during the run."""
+        found = [each.outer for each in self.rebindings if each.inner == address(number) != each.outer]
+        return list(dict.fromkeys(found))
 
     def _offload(self) -> dict[str, int]:
         """How much TCP may hand down at once: one packet, so that what a qdisc sees is what the wire carries;

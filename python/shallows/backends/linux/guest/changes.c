@@ -19,7 +19,7 @@ void add_change(char *words)
 	static const struct { const char *name; void (*make)(char *words); } KNOWN[] = {
 		{ "wire", change_wire }, { "cut", cut_wire }, { "hold", add_hold }, { "jitter", add_jitter },
 		{ "bits", add_bits },
-		{ "shape", change_shaper }, { "limit", change_limit },
+		{ "shape", change_shaper }, { "limit", change_limit }, { "rebind", rebind },
 	};
 	char what[16];
 	long long at;

@@ -163,7 +163,7 @@ static void count(const unsigned char *packet, unsigned kept, nanoseconds at)
 			return;
 	} else {
 		if ((ip.protocol == IPPROTO_TCP || ip.protocol == IPPROTO_UDP) &&
-		    kept >= sizeof(struct ether_header) + begin + 14) {
+		    kept >= sizeof(struct ether_header) + begin + (ip.protocol == IPPROTO_UDP ? 8 : 14)) {
 			memcpy(&of.source_port, header + begin, 2);
 			memcpy(&of.destination_port, header + begin + 2, 2);
 			of.source_port = ntohs(of.source_port);

@@ -38,6 +38,10 @@ void add_change(char *words);
 nanoseconds changes_due(void);
 void changes_wake(nanoseconds at);
 
+/* rebinding.c: NATs of hosts */
+void rebind(char *words);
+void rebindings_write(void);
+
 /* qdisc.c */
 void add_queue(char *words);
 void queues_start(void);

@@ -116,6 +116,30 @@ static void copy(const char *from, const char *to)
 		fail("writing %s", to);
 }
 
+/* What a program reads about its processor is the guest's, without the line about the machine below it. */
+static void show_processor(const char *proc)
+{
+	static const char own[] = "/run/cpuinfo";
+	FILE *in = fopen("/proc/cpuinfo", "r"), *out;
+	char *line = NULL, to[120];
+	size_t room = 0;
+
+	if (access(own, F_OK)) {
+		out = fopen(own, "w");
+		while (in && out && getline(&line, &room, in) > 0)
+			if (strncmp(line, "host", 4))
+				fputs(line, out);
+		if (!in || !out || fclose(out))
+			fail("writing %s", own);
+	}
+	if (in)
+		fclose(in);
+	free(line);
+	snprintf(to, sizeof to, "%.100s/cpuinfo", proc);
+	if (mount(own, to, NULL, MS_BIND, NULL) || mount(NULL, to, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL))
+		fail("mounting %s on %s", own, to);
+}
+
 void prepare_host(int node)
 {
 	static const char *const own[] = { "hosts", "resolv.conf", "nsswitch.conf" };
@@ -147,6 +171,7 @@ void prepare_host(int node)
 	}
 	snprintf(place, sizeof place, "%s/proc", path);
 	mounted("proc", place, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+	show_processor(place);
 	enter(node); /* whose devices are to be seen */
 	snprintf(place, sizeof place, "%s/sys", path);
 	mounted("sys", place, "sysfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);

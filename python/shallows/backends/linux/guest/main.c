@@ -287,6 +287,7 @@ int main(void)
 	tell_changed_sysctls();
 	programs_stop(turn);
 	exchanges_write();
+	rebindings_write();
 	captures_write();
 	hosts_write();
 	flows_write();

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Command", "Lab", "Started", "hosts_of"]
+IDLE = "no-traffic"
+"""Name of the load that stands for the transport's settings where a file has no traffic; it sends nothing."""
+
+__all__ = ["IDLE", "Command", "Lab", "Started", "hosts_of"]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from shallows.backends.linux import controls, machine, offers, scenario
 from shallows.backends.linux.backend import checked, ready
-from shallows.backends.linux.lab.asked import Command, Lab, Started, hosts_of
+from shallows.backends.linux.lab.asked import IDLE, Command, Lab, Started, hosts_of
 from shallows.backends.linux.lab.outcome import Broken, Outcome, Stopped
 from shallows.backends.linux.lab.plan import lines_of, taps, taps_of_hosts
 from shallows.backends.linux.lab.reading import Whole, facts
@@ -34,9 +34,6 @@ SHELL = "if command -v bash >/dev/null; then exec bash --norc -i; else exec sh -
 
 SESSION = "100000s"
 """Length of a session at most, since the sections of the guest's plan need one."""
-
-IDLE = "no-traffic"
-"""Name of the load that stands for the transport's settings where a file has no traffic; it sends nothing."""
 
 
 LARGE_RINGS = 64 << 20
@@ -75,7 +72,7 @@ def shell(resolved: Document, host: str, directory: Path, size: tuple[int, int],
     import polars as pl
 
     used = ready(kernel_settings.kernel_of(resolved))
-    network, ways = checked(resolved, used)
+    network, ways = checked(resolved, used, programs=True)
     names = [name for _, name in hosts_of(network)]
     if host not in names:
         rule = f"must be a host of the network: {', '.join(names[:10])}{', ...' * (len(names) > 10)}"
@@ -108,7 +105,7 @@ def execute(
     from shallows.backends.simulator import Simulator
 
     used = ready(lab.kernel or kernel_settings.kernel_of(resolved))
-    network, ways = checked(resolved, used)
+    network, ways = checked(resolved, used, programs=True)
     if lab.commands and (fault := offers.runs_programs(used)):
         raise SpecError([fault])
     started = _started(lab, network)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import machine, scenario, tables
+from shallows.backends.linux import machine, rebinding, scenario, tables
 from shallows.backends.linux.lab import environment, exchanges
 from shallows.backends.linux.lab.asked import Lab, Started, hosts_of
 from shallows.backends.linux.lab.outcome import Ended, Outcome
 from shallows.backends.linux.lab.streams import OUTPUTS, Streams
-from shallows.backends.linux.process import confine
+from shallows.backends.linux.process import confine, oops
 from shallows.errors import RunError
 
 if TYPE_CHECKING:
@@ -78,9 +79,13 @@ class Whole:
             *self._unfinished(programs, ended_ps / 1e12),
             *(f"{host}: {text!r} was left behind, and stopped as the run ended" for host, text in orphans),
             *self._changes(directory, queues),
+            *self._lost_mappings(directory),
+            *self._reports(directory),
             *exchanges.unqueued(found["program_flows"], queues, self.network, self.ways),
         ]
-        about = facts(self.used, self.resolved, self.lab) | {"cpu_s": answer.cpu_s, "wall_s": answer.wall_s}
+        about = facts(self.used, self.resolved, self.lab)
+        about |= {"rebindings": [each.about for each in self._rebindings()]}
+        about |= {"cpu_s": answer.cpu_s, "wall_s": answer.wall_s}
         background = None if self.idle else flows
         return Outcome(
             programs, queues, background, ended_ps / 1e12, about, found, tuple(notes), tuple(orphans)
@@ -110,12 +115,31 @@ class Whole:
 
     def _flows_of_programs(self, directory: Path) -> dict[str, pl.DataFrame]:
         names = {scenario.address(place): name for place, (_, name) in enumerate(hosts_of(self.network))}
+        names |= {each.outer: each.host for each in self._rebindings()}
         found = {"program_flows": exchanges.program_flows(directory, names)}
         if self.resolved["probe"]["flow_trace"] != "off":
             found["program_trace"] = exchanges.program_trace(directory, found["program_flows"], names)
         if self.lab.counters_ns:
             found["counters"] = exchanges.counters(directory, self.network["nodes"])
         return found
+
+    def _rebindings(self) -> list[rebinding.Rebinding]:
+        hosts = enumerate(hosts_of(self.network))
+        return rebinding.of(self.resolved, {name: scenario.address(place) for place, (_, name) in hosts})
+
+    def _reports(self, directory: Path) -> Iterator[str]:
+        """Lines about faults of the kernel after which it went on."""
+        text = (directory / "dmesg").read_text(errors="replace") if self.started else ""
+        for line in oops.reports(text):
+            yield f"the kernel reported a fault, with more in dmesg.txt: {line}"
+
+    def _lost_mappings(self, directory: Path) -> Iterator[str]:
+        """Lines about packets that a NAT has not let in."""
+        rows = [line.split() for line in (directory / "rebindings").read_text().splitlines()]
+        for each, (_, _, lost) in zip(self._rebindings(), rows, strict=False):
+            if int(lost):
+                what = f"the NAT lost {lost} packets to earlier ports or addresses after {each.name!r}"
+                yield f"{each.host}: {what}"
 
     def _orphans(self, directory: Path) -> list[tuple[str, str]]:
         """Host and command of each process that programs left behind."""
@@ -170,27 +194,49 @@ def _take(source: Path, target: Path) -> None:
 
 
 def _keep_changes(directory: Path, out: Path, hosts: Mapping[int, str]) -> None:
-    """Unpacks the layers that programs wrote: files by host, and the names of those that were removed."""
+    """Unpacks the layers that programs wrote: files and links by host, and the names of removed ones."""
     for node, name in hosts.items():
         archive = directory / f"changes{node}.tar"
         if not archive.exists():
             continue
         place = out / "files" / name
-        removed = []
+        removed: list[str] = []
+        links: dict[str, str] = {}
         with tarfile.open(archive) as tar:
             for member in tar:
                 if member.ischr():  # how an overlay notes that a file is gone
                     removed.append(member.name.removeprefix("."))
-                elif member.isfile() or member.isdir() or member.issym():
+                elif member.issym():
+                    links[member.name.removeprefix(".")] = member.linkname
+                elif member.isfile() or member.isdir():
                     _unpack(tar, member, place)
-        if removed:
-            place.mkdir(parents=True, exist_ok=True)
-            (out / "files" / f"{name}.removed").write_text("".join(f"{path}\n" for path in removed))
+        elsewhere = [f"{path} -> {links[path]}" for path in _link(place, links)]
+        for kind, lines in (("removed", removed), ("links", elsewhere)):
+            if lines:
+                place.mkdir(parents=True, exist_ok=True)
+                (out / "files" / f"{name}.{kind}").write_text("".join(f"{line}\n" for line in lines))
 
 
 def _unpack(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
-    """Unpacks what stays within `place`: a program of the guest must not place files elsewhere by a link."""
-    if member.issym():
-        return  # the text of a link can name any file of this machine
+    """Unpacks a file or directory within `place`."""
     member.mode |= 0o700 if member.isdir() else 0o600
     tar.extract(member, place, filter="data")
+
+
+def _link(place: Path, links: Mapping[str, str]) -> list[str]:
+    """Makes symbolic links to kept files, and returns those to others, which could name any file here.
+
+    `links` has the text of each by its path in the guest. A link is made with the shortest relative path, so
+    that no `..` of it follows another link.
+    """
+    made = {}
+    for path, text in links.items():
+        within = PurePosixPath(path).parent
+        made[path] = place / path.lstrip("/")
+        made[path].symlink_to(os.path.relpath(os.path.normpath(within / text), within))
+    elsewhere: list[str] = []
+    while broken := [path for path, link in made.items() if not link.exists()]:
+        for path in broken:  # others may have pointed to it
+            made.pop(path).unlink()
+        elsewhere += broken
+    return sorted(elsewhere)

@@ -15,6 +15,11 @@ PANIC = re.compile(r"Kernel panic - not syncing: (.*)")
 KASAN = re.compile(r"BUG: (?:KASAN|KFENCE|KCSAN): (?P<what>.*?) in (?P<function>[\w.]+)\+")
 FRAME = re.compile(r"(?:\[<[0-9a-f]+>\]\s+)?\b(?P<function>[A-Za-z_][\w.]*)\+0x[0-9a-f]+/0x[0-9a-f]+")
 
+REPORT = re.compile(
+    r"(?:BUG: |WARNING: |UBSAN: |INFO: (?:trying to register|possible|suspicious|inconsistent)).*"
+)
+"""A fault after which the kernel goes on: lib/Kconfig.debug, kernel/locking/lockdep.c, mm/kasan/report.c."""
+
 MACHINERY = re.compile(
     r"^(?:show_stack|dump_stack|__?dump_stack\w*|panic|vpanic|__warn\w*|warn_slowpath\w*|segv|segv_handler|"
     r"sig_handler\w*|hard_handler|_?printk|vprintk\w*|bad_segv|relay_signal|unblock_signals\w*|die|oops\w*)$"
@@ -22,9 +27,10 @@ MACHINERY = re.compile(
 """Functions that display a fault, which are in every trace and are not its place."""
 
 MOST_FRAMES = 12
+MOST_REPORTS = 5
 LAST_LINES = 8
 
-__all__ = ["cause"]
+__all__ = ["cause", "reports"]
 
 
 def cause(said: str) -> str:
@@ -50,6 +56,12 @@ def cause(said: str) -> str:
     if called:
         found.append(f"called from {', '.join(called)}")
     return "\n".join(found)
+
+
+def reports(said: str) -> list[str]:
+    """The first of the faults that the kernel's messages report, from a run that went on."""
+    found = [match[0].strip() for line in said.splitlines() if (match := REPORT.search(line))]
+    return list(dict.fromkeys(found))[:MOST_REPORTS]
 
 
 def _tells(line: str) -> bool:
