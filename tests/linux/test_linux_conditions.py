@@ -10,7 +10,16 @@ import pytest
 import shallows
 from shallows import _core
 from shallows.backends.base import Running
-from shallows.backends.linux import backend, lateness, links, refusals, scenario, spoiling, transports
+from shallows.backends.linux import (
+    backend,
+    following,
+    lateness,
+    links,
+    refusals,
+    scenario,
+    spoiling,
+    transports,
+)
 from shallows.backends.simulator import Simulator
 from shallows.document.check import resolve
 from shallows.document.load import load
@@ -260,7 +269,165 @@ def test_cables_are_several_devices_and_next_hops():
     assert {"left->right#1", "left->right#2", "left->right#3"} <= {port.name for port in made.ports}
 
 
+MOBILE = {"kind": "opportunities", "at": [1, 1, 2, 4, 4, 7, 9, 10]}
+"""9.6 Mb/s in the mean: eight packets of 1504 bytes in 10 ms."""
+CHANGING = {
+    "kind": "rates",
+    "period": "4s",
+    "points": [
+        {"at": "0s", "rate": "48Mbps"},
+        {"at": "1500ms", "rate": "12.5Mbps"},
+        {"at": "2s", "rate": "none"},
+        {"at": "2200ms", "rate": "30Mbps"},
+    ],
+}
+"""(1.5 s x 48 + 0.5 x 12.5 + 1.8 x 30) / 4 s = 33.0625 Mb/s in the mean."""
+
+
+def test_a_trace_is_in_the_plan():
+    port = {"switch->s0": {"trace": CHANGING, "loss": 0.125}}
+    made, network = planned(port=port)
+    number = [each["name"] for each in network["ports"]].index("switch->s0")
+    lines = made.plan.splitlines()
+    place = next(n for n, line in enumerate(lines) if line.startswith("follow "))
+    assert lines[place - 4 : place] == [
+        "piece 0 48000000", "piece 1500000000 12500000", "piece 2000000000 0", "piece 2200000000 30000000"
+    ]  # fmt: skip
+    _, _, device, _, wire, _, _, lost, seed, _, period = lines[place].split()
+    assert (device, wire, period) == (f"p{number}", f"i{number}", str(4 * 10**9))
+    assert int(lost) / links.ALL == pytest.approx(0.125) and int(seed)
+    last = {each.key: each.shows for each in made.at_end}
+    assert last[f"p{number}", "tbf", "1:"]["rate"].value == 1
+    assert "rate.rate" not in last[f"i{number}", "netem", "1:"]
+
+
+def test_the_mean_of_a_trace():
+    """By hand, over whole and broken periods."""
+    pieces = [[0, 48_000_000], [15 * 10**11, 12_500_000], [2 * 10**12, 0], [22 * 10**11, 30_000_000]]
+    trace = {"pieces": pieces, "period_ps": 4 * 10**12}
+    assert following.mean_bps(trace, 0, 8 * 10**12) == pytest.approx(33_062_500)
+    assert following.mean_bps(trace, 1 * 10**12, 6 * 10**12) == pytest.approx(
+        (0.5 * 48 + 0.5 * 12.5 + 1.8 * 30 + 1.5 * 48 + 0.5 * 12.5) / 5 * 1e6
+    )
+    assert following.mean_bps(trace | {"period_ps": None}, 3 * 10**12, 9 * 10**12) == 30_000_000
+
+
+@pytest.mark.parametrize(
+    ("port", "more", "path"),
+    [
+        ({"duplicate": 0.1}, {}, "port.switch->r0.duplicate"),
+        ({"burst_begins": 0.1}, {}, "port.switch->r0.burst_begins"),
+        ({"trace": MOBILE | {"at": [1] * 84}}, {}, "port.switch->r0.trace"),  # 1.01 Gb/s
+        (
+            {},
+            {"event": {"x": {"at": "1s", "link": "switch->r0", "loss": 0.5}}},
+            "port.switch->r0.trace",
+        ),
+    ],
+)
+def test_what_cannot_stand_beside_a_trace_is_refused(port, more, path):
+    made = document({"large": BULK}, port={"switch->r0": {"trace": MOBILE} | port}, **more)
+    experiment = resolve(made)
+    network = json.loads(_core.plan(json.dumps(experiment)))
+    found = refusals.check(experiment) + refusals.of_network(experiment, network, [])
+    assert [fault.path for fault in found] == [path]
+
+
 # ---- runs ----
+
+
+def pairs_behind(trace, **more):
+    """A sender behind a link that follows a trace."""
+    star = {"kind": "star", "senders": 2, "rate": "1Gbps", "delay": "5ms"}
+    port = {"switch->r0": {"trace": trace}}
+    queue = {"kind": "drop-tail", "limit": "200pkt"}
+    load = {"kind": "bulk", "from": "s*", "to": "r0", "jitter": "50ms"}
+    traffic = {"download": load}
+    return document(**{"traffic": traffic, "topology": star, "port": port, "queue": queue} | more)
+
+
+def port_row(tables, port="switch->r0"):
+    row = tables["queues"].filter(port=port).row(0, named=True)
+    # The simulator counts the packet in service too.
+    return row, row["mean_packets"] - (row["utilisation"] if row["mean_wait_ps"] is not None else 0)
+
+
+@needs_kernel
+@pytest.mark.parametrize("cc", ["cubic", "newreno"])
+@pytest.mark.parametrize("trace", [MOBILE, CHANGING], ids=["opportunities", "rates"])
+def test_a_link_follows_its_trace_as_in_the_simulator(tmp_path, trace, cc):
+    """Goodput within 3 %, the mean queue within 10 %; behind a buffer that never empties goodput is the
+    trace's mean, less headers, within 1 %.
+    """
+    transport = {"profile": "linux", "cc": cc}
+    made = pairs_behind(trace, duration="26s", warmup="2s", transport=transport)
+    simulated, linux = both(tmp_path, made)
+    goodputs = [tables["flows"]["goodput_bps"].sum() for tables in (simulated, linux)]
+    assert goodputs[1] == pytest.approx(goodputs[0], rel=0.03)
+    if trace is MOBILE:
+        assert goodputs[1] == pytest.approx(8 * 1504 * 800 * 1448 / 1500, rel=0.01)
+    (_, ours), (row, theirs) = port_row(simulated), port_row(linux)
+    assert theirs == pytest.approx(ours, rel=0.1)
+    assert row["utilisation"] == pytest.approx(goodputs[1] * 1500 / 1448 / row_mean(trace), rel=0.01)
+
+
+def row_mean(trace):
+    return 8 * 1504 * 800 if trace is MOBILE else 33_062_500
+
+
+@needs_kernel
+def test_datagrams_take_the_rates_that_they_meet(tmp_path):
+    """Lone packets on a link that stands still and goes on: delays as in the simulator, within a millisecond.
+
+    That is the time between two looks of the guest at an idle link.
+    """
+    pauses = {"kind": "rates", "period": "100ms", "points": [
+        {"at": "0s", "rate": "2Mbps"}, {"at": "50ms", "rate": "none"}, {"at": "70ms", "rate": "10Mbps"},
+    ]}  # fmt: skip
+    voice = VOICE | {"to": "r0", "every": "7ms", "bytes": "1000B"}
+    del voice["pattern"]
+    star = {"kind": "star", "senders": 1, "rate": "1Gbps", "delay": "1ms"}
+    made = document(
+        {"voice": voice},
+        topology=star,
+        port={"switch->r0": {"trace": pauses, "jitter": "0s"}},
+        duration="10s",
+    )
+    simulated, linux = (rows(tables)["s0"] for tables in both(tmp_path, made))
+    assert linux["sent"] == simulated["sent"] and linux["lost"] == 0
+    assert linux["delay_mean_ps"] / 1e9 == pytest.approx(simulated["delay_mean_ps"] / 1e9, abs=1.0)
+    # Two wires; 1028 bytes at 2 Mb/s in half the time, at 10 Mb/s in three tenths; 10 ms of standing still.
+    assert linux["delay_mean_ps"] / 1e9 > 2 + 0.5 * 4.112 + 0.3 * 0.822 + 0.2 * (10 + 0.822)
+
+
+@needs_kernel
+def test_packets_of_several_sizes_share_a_trace_by_bytes(tmp_path):
+    """Acknowledgements and data of two sizes in both directions: no byte of the link is lost among them."""
+    traffic = {
+        "down": {"kind": "bulk", "from": "s0", "to": "r0", "jitter": "50ms"},
+        "small": {"kind": "bulk", "from": "s1", "to": "r0", "jitter": "50ms", "transport": {"mss": "536B"}},
+        "up": {"kind": "bulk", "from": "r0", "to": "s*", "jitter": "50ms"},
+    }
+    made = pairs_behind(MOBILE, duration="20s", warmup="4s", traffic=traffic)
+    for tables in both(tmp_path, made):
+        row = tables["queues"].filter(port="switch->r0").row(0, named=True)
+        assert row["bytes_out"] * 8 / 16 == pytest.approx(8 * 1504 * 800, rel=0.01)
+
+
+@needs_kernel
+def test_a_wire_behind_a_trace_loses_as_many(tmp_path):
+    port = {"switch->r0": {"trace": MOBILE, "loss": 0.02}}
+    made = pairs_behind(MOBILE, duration="20s", port=port)
+    for tables in both(tmp_path, made):
+        row = tables["queues"].filter(port="switch->r0").row(0, named=True)
+        n = row["packets_out"]
+        assert row["drops_wire"] / n == pytest.approx(0.02, abs=4 * math.sqrt(0.02 * 0.98 / n))
+
+
+@needs_kernel
+def test_traced_links_repeat_to_the_byte(tmp_path):
+    port = {"switch->r0": {"trace": MOBILE, "loss": 0.01}, "r0->switch": {"trace": CHANGING, "jitter": "1ms"}}
+    twice(tmp_path, pairs_behind(MOBILE, duration="6s", port=port))
 
 
 def rows(tables):

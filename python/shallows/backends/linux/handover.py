@@ -142,6 +142,7 @@ PORT = {
     "burst_loss": _read("loss-gemodel.1-h"),
     "bit_errors": _read("loss-random.loss"),  # of the bands of sizes
     "weight": _read("weight"),
+    "trace": Row("effect", "test_a_link_follows_its_trace_as_in_the_simulator"),
 }
 
 EVENT = {

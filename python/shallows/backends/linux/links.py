@@ -43,6 +43,7 @@ __all__ = [
     "changes",
     "copied",
     "copies",
+    "losses",
     "shaper",
     "wire",
 ]
@@ -169,6 +170,12 @@ def _shows(link: Link, lost: int, bursts: tuple[int, int, int] | None = None) ->
 
 def _seed(link: Link, seed: int, what: str) -> int:
     return drawn(seed, what, link.name, *[str(link.times)] * bool(link.times))
+
+
+def losses(link: Link, seed: int) -> tuple[int, int]:
+    """The share that a wire without bursts loses, of 2^32 - 1, and the seed of its draws."""
+    lost = _lost(link)
+    return lost, _seed(link, seed, "loss") if lost else 0
 
 
 def wire(link: Link, seed: int) -> tuple[str, dict[str, Shown]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import datagrams, lateness, links, loads, spoiling, transports
+from shallows.backends.linux import datagrams, following, lateness, links, loads, spoiling, transports
 from shallows.backends.linux.network import Port, Scenario, matches
 from shallows.backends.linux.paths import Ways, gateway
 from shallows.backends.linux.qdiscs import paced, qdisc
@@ -87,7 +87,8 @@ def sample_ps(numbers: Mapping[str, int]) -> int:
 
 def shown(plan: str) -> str:
     """A plan for a reader, without long lists that follow from the experiment."""
-    return "".join(line for line in plan.splitlines(keepends=True) if not line.startswith(("emit ", "law ")))
+    long = ("emit ", "law ", "piece ")
+    return "".join(line for line in plan.splitlines(keepends=True) if not line.startswith(long))
 
 
 def address(host: int) -> str:
@@ -392,6 +393,9 @@ class _Writer:
             yield f"wire {words}"
             self._ask("disciplines", f"copies of {link.name}", (links.copies(link), "netem", "1:"), shows)
         yield from self._behind(link, port)
+        if following.traced(port):
+            yield from following.lines(link, port, self.frame, under, seed)
+            self.changed |= following.at_end(link, seed)
         bands = self._bands(port)
         for what, key, shows in spoiling.shows(link, bands) if bands else ():
             self._ask("disciplines", what, key, shows)
@@ -446,6 +450,8 @@ class _Writer:
             last, mean = links.rates(
                 self._link(number), port, self.numbers["warmup"], self.numbers["duration"]
             )
+            if following.traced(port):
+                mean = following.mean_bps(port["trace"], self.numbers["warmup"], self.numbers["duration"])
             # red_enqueue marks a packet, counts it, and then hands it to a FIFO that may be full.
             step = port["queue"]["kind"] == "threshold"
             traced = traces and self._covered(number)

@@ -38,6 +38,13 @@ void add_change(char *words);
 nanoseconds changes_due(void);
 void changes_wake(nanoseconds at);
 
+/* following.c: links whose rate follows a trace */
+void add_piece(char *words);
+void add_follower(char *words);
+void followers_start(void);
+nanoseconds followers_due(void);
+void followers_wake(nanoseconds at);
+
 /* qdisc.c */
 void add_queue(char *words);
 void queues_start(void);
