@@ -13,6 +13,7 @@ from shallows.backends.base import Running
 from shallows.backends.linux import (
     backend,
     following,
+    kernel,
     lateness,
     links,
     refusals,
@@ -21,9 +22,11 @@ from shallows.backends.linux import (
     transports,
 )
 from shallows.backends.simulator import Simulator
+from shallows.document import kernel_settings
 from shallows.document.check import resolve
 from shallows.document.load import load
 from shallows.document.points import one_run
+from shallows.errors import SpecError
 from test_linux import needs_kernel, resolved
 from test_linux_networks import planned
 
@@ -167,10 +170,16 @@ def test_emissions_are_the_simulators_datagrams():
     assert again["poisson"] != found["poisson"]
 
 
+def test_datagrams_stand_beside_settings_of_the_kernel():
+    """The core, which knows when each is sent, has no section `linux`."""
+    made = document({"voice": VOICE}, duration="400ms")
+    assert plan_of(made | {"linux": {"sysctl": {"tcp_comp_sack_nr": 0}}})[0] == plan_of(made)[0]
+
+
 def plan_of(made):
     experiment = resolve(made)
     network, ways = backend.checked(experiment, None)
-    tables = Simulator().run(experiment, Running()).tables
+    tables = Simulator().run(kernel_settings.without(experiment), Running()).tables
     return scenario.scenario(experiment, network, ways, tables["flows"], tables["messages"]).plan.splitlines()
 
 
@@ -333,6 +342,76 @@ def test_what_cannot_stand_beside_a_trace_is_refused(port, more, path):
     assert [fault.path for fault in found] == [path]
 
 
+POLICERS = {
+    "bucket": {"rate": "15Mbps", "burst": "150KB"},
+    "short": {"rate": "40Mbps", "burst": "15KB"},
+    "srtcm": {"rate": "15Mbps", "burst": "50KB", "meter": "srtcm", "excess_burst": "100KB"},
+    "srtcm-drops": {
+        "rate": "15Mbps", "burst": "150KB", "meter": "srtcm", "excess_burst": "100KB", "yellow": "drop"
+    },
+    "trtcm": {
+        "rate": "5Mbps", "burst": "50KB", "meter": "trtcm", "peak_rate": "15Mbps", "peak_burst": "150KB"
+    },
+    "trtcm-drops": {
+        "rate": "10Mbps", "burst": "150KB", "meter": "trtcm", "peak_rate": "30Mbps", "peak_burst": "30KB",
+        "yellow": "drop",
+    },
+}  # fmt: skip
+
+
+def test_a_policer_is_a_filter_above_the_shaper():
+    made, network = planned(queue={"kind": "policer"} | POLICERS["trtcm-drops"])
+    number = next(n for n, port in enumerate(network["ports"]) if port["name"] == "switch->s0")
+    lines = made.plan.splitlines()
+    at = f"filter add dev p{number} parent 3: protocol all pref"
+    assert [line for line in lines if line.startswith(at)] == [
+        f"{at} 1 matchall classid 3:1 action police rate 30000000bit burst 30000 mtu 65535 "
+        "conform-exceed drop/continue",
+        f"{at} 2 matchall classid 3:1 action police rate 10000000bit burst 150000 mtu 65535 "
+        "conform-exceed drop/continue",
+        f"{at} 3 matchall classid 3:1",
+    ]
+    assert [line.split()[3:] for line in lines if line.startswith("meter ") and f" p{number} " in line] == [
+        ["1", "3750000", "8000000"], ["2", "1250000", "120000000"]
+    ]  # fmt: skip
+    assert any(
+        line.startswith("queue ") and f" p{number} " in line and line.endswith(" 30000") for line in lines
+    )
+
+
+@pytest.mark.parametrize(
+    ("queue", "paths"),
+    [
+        ({"red": "mark"}, ["queue.red"]),
+        (
+            {"red": "mark", "yellow": "mark", "meter": "srtcm", "excess_burst": "1KB"},
+            ["queue.red", "queue.yellow"],
+        ),
+        ({"rate": "1Kbps", "burst": "1MB"}, ["queue.burst"]),
+    ],
+)
+def test_what_act_police_cannot_do_is_refused(queue, paths):
+    found = refusals.check(resolved(queue={"kind": "policer"} | POLICERS["bucket"] | queue))
+    assert [fault.path for fault in found] == paths
+
+
+def test_a_policer_stands_beside_no_trace_and_no_burst():
+    port = {"switch->r0": {"trace": MOBILE, "queue": {"kind": "policer"} | POLICERS["bucket"]}}
+    transport = {"profile": "linux", "cc": "cubic", "burst": 4}
+    for more, path in (
+        ({"port": port}, "port.switch->r0.trace"),
+        ({"queue": {"kind": "policer"} | POLICERS["bucket"], "nic": "drop-tail"}, None),
+        (
+            {"nic": {"kind": "policer"} | POLICERS["bucket"], "transport": transport},
+            "traffic.large.transport.burst",
+        ),
+    ):
+        experiment = resolve(document({"large": BULK}, **more))
+        network = json.loads(_core.plan(json.dumps(experiment)))
+        found = refusals.check(experiment) + refusals.of_network(experiment, network, [])
+        assert [fault.path for fault in found] == ([path] if path else [])
+
+
 # ---- runs ----
 
 
@@ -373,6 +452,74 @@ def test_a_link_follows_its_trace_as_in_the_simulator(tmp_path, trace, cc):
 
 def row_mean(trace):
     return 8 * 1504 * 800 if trace is MOBILE else 33_062_500
+
+
+POLICING = next((row["hash"] for row in kernel.status() if "features.config" in row["source"]), None)
+needs_policing = pytest.mark.skipif(POLICING is None, reason="run ./shallows linux build --config features")
+
+
+def policed(name, load, **more):
+    star = {"kind": "star", "senders": 2, "rate": "100Mbps", "sender_rate": "1Gbps", "delay": "5ms"}
+    port = {"switch->r0": {"queue": {"kind": "policer"} | POLICERS[name]}}
+    made = {"traffic": {"a": load}, "topology": star, "port": port, "linux": {"kernel": POLICING}}
+    return document(**made | {"duration": "20s", "warmup": "2s"} | more)
+
+
+def on_both(tmp_path, made):
+    """The simulator refuses the section `linux`."""
+    simulated = {key: value for key, value in made.items() if key != "linux"}
+    experiments = [one_run(load(each)).experiment for each in (simulated, made)]
+    return [
+        shallows.run(each, store=tmp_path / name, backend=name).tables
+        for each, name in zip(experiments, ("simulator", "linux"), strict=True)
+    ]
+
+
+@needs_policing
+@pytest.mark.parametrize("name", POLICERS)
+def test_a_policer_acts_as_in_the_simulator(tmp_path, name):
+    """The same datagrams on both, so that a meter passes the same ones, within two and a thousandth.
+
+    By hand a load above the rate gets the rate and at most the burst.
+    """
+    load = VOICE | {"to": "r0", "from": "s*", "bytes": "1000B", "every": "400us", "gaps": "exponential"}
+    del load["pattern"]
+    simulated, linux = (
+        tables["queues"].filter(port="switch->r0").row(0, named=True)
+        for tables in on_both(tmp_path, policed(name, load))
+    )
+    assert linux["drops_aqm"] > 100
+    assert linux["drops_aqm"] == pytest.approx(simulated["drops_aqm"], rel=0.001, abs=2)
+    assert linux["drops_full"] == simulated["drops_full"] == 0
+    assert linux["bytes_out"] == pytest.approx(simulated["bytes_out"], rel=0.001, abs=2 * 1028)
+    rate = {"short": 40e6, "trtcm-drops": 10e6}.get(name, 15e6)
+    assert linux["bytes_out"] * 8 / 18 < rate * 1.001 + 150e3 * 8 / 18
+
+
+@needs_policing
+@pytest.mark.parametrize("cc", ["cubic", "newreno"])
+def test_connections_behind_a_policer_have_the_simulators_rate(tmp_path, cc):
+    """Goodput within 3 %, over five seeds."""
+    load = {"kind": "bulk", "from": "s*", "to": "r0", "jitter": "100ms"}
+    transport = {"profile": "linux", "cc": cc}
+    found = [
+        [tables["flows"]["goodput_bps"].sum() for tables in on_both(tmp_path / str(seed), made)]
+        for seed in range(1, 6)
+        for made in [policed("bucket", load, transport=transport, seed=seed)]
+    ]
+    means = [sum(each) / len(each) for each in zip(*found, strict=True)]
+    assert means[1] == pytest.approx(means[0], rel=0.03)
+
+
+@needs_kernel
+def test_a_kernel_without_a_policer_says_so(tmp_path):
+    chosen = next((row["hash"] for row in kernel.status() if "features" not in row["source"]), None)
+    if chosen is None:
+        pytest.skip("each kernel here has the features")
+    load = VOICE | {"to": "r0"}
+    del load["pattern"]
+    with pytest.raises(SpecError, match="needs a kernel with CONFIG_NET_ACT_POLICE"):
+        shallows.run(policed("bucket", load, linux={"kernel": chosen}), store=tmp_path, backend="linux")
 
 
 @needs_kernel

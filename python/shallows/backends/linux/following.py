@@ -58,15 +58,14 @@ def of_network(experiment: Mapping[str, Any], network: Mapping[str, Any]) -> lis
         if port.get("changes"):
             rule = "cannot stand beside an event of its link on Linux: both would set its wire"
             found.append(Fault(path, rule, port["name"]))
+        if port["queue"]["kind"] == "policer":
+            rule = "cannot stand beside a policer on Linux: the packet that wakes its port would take tokens"
+            found.append(Fault(path, rule, port["name"]))
         if network["nodes"][port["from"]]["host"]:
-            bursts = {
-                name: load["transport"]["burst"]
-                for name, load in experiment["traffic"].items()
-                if load["transport"].get("burst", 1) > 1
-            }
-            for name, burst in bursts.items():
-                rule = "must be 1 on Linux where a host's own link follows a trace"
-                found.append(Fault(f"traffic.{name}.transport.burst", rule, burst))
+            for name, load in experiment["traffic"].items():
+                if (burst := load["transport"].get("burst", 1)) > 1:
+                    rule = "must be 1 on Linux where a host's own link follows a trace"
+                    found.append(Fault(f"traffic.{name}.transport.burst", rule, burst))
     return found[:1]
 
 

@@ -205,7 +205,8 @@ def changes(
         at = change["at_ps"] // 1000
         if link.rate_bps != before.rate_bps:
             made = shaper(link, frame, segments)
-            words = f"{made.bytes_a_second} {made.burst} {LIMIT_BYTES} {made.header - ETHERNET_BYTES}"
+            overhead = 0 if under.meters else made.header - ETHERNET_BYTES  # the meters' prio has the table
+            words = f"{made.bytes_a_second} {made.burst} {LIMIT_BYTES} {overhead}"
             yield at, f"shape {link.near} {link.port} 10000 {words}", link
             if under.kind in ("pfifo", "bfifo"):  # whose limit the shaper's change overwrites
                 limit = under.words.split()[-1]

@@ -151,7 +151,7 @@ def of_network(
         rule = "is not supported on Linux beside static routes: its tables do not follow a failure"
         found += [Fault(f"event.{name}.state", rule, experiment["event"][name]["state"]) for name in states]
     found += _fine_delays(network)
-    found += following.of_network(experiment, network)
+    found += following.of_network(experiment, network) + _policed_bursts(experiment, network)
     numbers = network["numbers"]
     for name, load in experiment["traffic"].items():
         path = f"traffic.{name}.transport.initial_window"
@@ -182,6 +182,19 @@ def _fine_delays(network: Mapping[str, Any]) -> list[Fault]:
             rule = "must be a whole number of nanoseconds on Linux"
             found.setdefault(fine, Fault(f"port.{port['name']}.delay", rule, f"{fine}ps"))
     return list(found.values())[:1]
+
+
+def _policed_bursts(experiment: Mapping[str, Any], network: Mapping[str, Any]) -> list[Fault]:
+    """Loads that hand down bursts to a host's port with a policer, which sees them before they are split."""
+    hosts = {number for number, node in enumerate(network["nodes"]) if node["host"]}
+    if not any(port["queue"]["kind"] == "policer" and port["from"] in hosts for port in network["ports"]):
+        return []
+    rule = "must be 1 on Linux where a host's own port has a policer"
+    return [
+        Fault(f"traffic.{name}.transport.burst", rule, burst)
+        for name, load in experiment["traffic"].items()
+        if (burst := load["transport"].get("burst", 1)) > 1
+    ]
 
 
 def _set(path: str, value: Any) -> str:

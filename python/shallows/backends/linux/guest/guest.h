@@ -38,6 +38,10 @@ void add_change(char *words);
 nanoseconds changes_due(void);
 void changes_wake(nanoseconds at);
 
+/* meters.c: policers */
+void verify_meter(char *words);
+int has_action(const char *name);
+
 /* following.c: links whose rate follows a trace */
 void add_piece(char *words);
 void add_follower(char *words);

@@ -50,6 +50,7 @@ static void obey(char *line, FILE *plan)
 	else if (!strcmp(line, "bits")) add_bits(words);
 	else if (!strcmp(line, "jitter")) add_jitter(words);
 	else if (!strcmp(line, "change")) add_change(words);
+	else if (!strcmp(line, "meter")) verify_meter(words);
 	else if (!strcmp(line, "piece")) add_piece(words);
 	else if (!strcmp(line, "follow")) add_follower(words);
 	else if (!strcmp(line, "attributes")) add_attributes(words);
