@@ -10,11 +10,23 @@ import pytest
 import shallows
 from shallows import _core
 from shallows.backends.base import Running
-from shallows.backends.linux import backend, lateness, links, refusals, scenario, spoiling, transports
+from shallows.backends.linux import (
+    backend,
+    following,
+    kernel,
+    lateness,
+    links,
+    refusals,
+    scenario,
+    spoiling,
+    transports,
+)
 from shallows.backends.simulator import Simulator
+from shallows.document import kernel_settings
 from shallows.document.check import resolve
 from shallows.document.load import load
 from shallows.document.points import one_run
+from shallows.errors import SpecError
 from test_linux import needs_kernel, resolved
 from test_linux_networks import planned
 
@@ -158,10 +170,16 @@ def test_emissions_are_the_simulators_datagrams():
     assert again["poisson"] != found["poisson"]
 
 
+def test_datagrams_stand_beside_settings_of_the_kernel():
+    """The core, which knows when each is sent, has no section `linux`."""
+    made = document({"voice": VOICE}, duration="400ms")
+    assert plan_of(made | {"linux": {"sysctl": {"tcp_comp_sack_nr": 0}}})[0] == plan_of(made)[0]
+
+
 def plan_of(made):
     experiment = resolve(made)
     network, ways = backend.checked(experiment, None)
-    tables = Simulator().run(experiment, Running()).tables
+    tables = Simulator().run(kernel_settings.without(experiment), Running()).tables
     return scenario.scenario(experiment, network, ways, tables["flows"], tables["messages"]).plan.splitlines()
 
 
@@ -260,7 +278,303 @@ def test_cables_are_several_devices_and_next_hops():
     assert {"left->right#1", "left->right#2", "left->right#3"} <= {port.name for port in made.ports}
 
 
+MOBILE = {"kind": "opportunities", "at": [1, 1, 2, 4, 4, 7, 9, 10]}
+"""9.6 Mb/s in the mean: eight packets of 1504 bytes in 10 ms."""
+CHANGING = {
+    "kind": "rates",
+    "period": "4s",
+    "points": [
+        {"at": "0s", "rate": "48Mbps"},
+        {"at": "1500ms", "rate": "12.5Mbps"},
+        {"at": "2s", "rate": "none"},
+        {"at": "2200ms", "rate": "30Mbps"},
+    ],
+}
+"""(1.5 s x 48 + 0.5 x 12.5 + 1.8 x 30) / 4 s = 33.0625 Mb/s in the mean."""
+
+
+def test_a_trace_is_in_the_plan():
+    port = {"switch->s0": {"trace": CHANGING, "loss": 0.125}}
+    made, network = planned(port=port)
+    number = [each["name"] for each in network["ports"]].index("switch->s0")
+    lines = made.plan.splitlines()
+    place = next(n for n, line in enumerate(lines) if line.startswith("follow "))
+    assert lines[place - 4 : place] == [
+        "piece 0 48000000", "piece 1500000000 12500000", "piece 2000000000 0", "piece 2200000000 30000000"
+    ]  # fmt: skip
+    _, _, device, _, wire, _, _, lost, seed, _, period = lines[place].split()
+    assert (device, wire, period) == (f"p{number}", f"i{number}", str(4 * 10**9))
+    assert int(lost) / links.ALL == pytest.approx(0.125) and int(seed)
+    last = {each.key: each.shows for each in made.at_end}
+    assert last[f"p{number}", "tbf", "1:"]["rate"].value == 1
+    assert "rate.rate" not in last[f"i{number}", "netem", "1:"]
+
+
+def test_the_mean_of_a_trace():
+    """By hand, over whole and broken periods."""
+    pieces = [[0, 48_000_000], [15 * 10**11, 12_500_000], [2 * 10**12, 0], [22 * 10**11, 30_000_000]]
+    trace = {"pieces": pieces, "period_ps": 4 * 10**12}
+    assert following.mean_bps(trace, 0, 8 * 10**12) == pytest.approx(33_062_500)
+    assert following.mean_bps(trace, 1 * 10**12, 6 * 10**12) == pytest.approx(
+        (0.5 * 48 + 0.5 * 12.5 + 1.8 * 30 + 1.5 * 48 + 0.5 * 12.5) / 5 * 1e6
+    )
+    assert following.mean_bps(trace | {"period_ps": None}, 3 * 10**12, 9 * 10**12) == 30_000_000
+
+
+@pytest.mark.parametrize(
+    ("port", "more", "path"),
+    [
+        ({"duplicate": 0.1}, {}, "port.switch->r0.duplicate"),
+        ({"burst_begins": 0.1}, {}, "port.switch->r0.burst_begins"),
+        ({"trace": MOBILE | {"at": [1] * 84}}, {}, "port.switch->r0.trace"),  # 1.01 Gb/s
+        (
+            {},
+            {"event": {"x": {"at": "1s", "link": "switch->r0", "loss": 0.5}}},
+            "port.switch->r0.trace",
+        ),
+    ],
+)
+def test_what_cannot_stand_beside_a_trace_is_refused(port, more, path):
+    made = document({"large": BULK}, port={"switch->r0": {"trace": MOBILE} | port}, **more)
+    experiment = resolve(made)
+    network = json.loads(_core.plan(json.dumps(experiment)))
+    found = refusals.check(experiment) + refusals.of_network(experiment, network, [])
+    assert [fault.path for fault in found] == [path]
+
+
+POLICERS = {
+    "bucket": {"rate": "15Mbps", "burst": "150KB"},
+    "short": {"rate": "40Mbps", "burst": "15KB"},
+    "srtcm": {"rate": "15Mbps", "burst": "50KB", "meter": "srtcm", "excess_burst": "100KB"},
+    "srtcm-drops": {
+        "rate": "15Mbps", "burst": "150KB", "meter": "srtcm", "excess_burst": "100KB", "yellow": "drop"
+    },
+    "trtcm": {
+        "rate": "5Mbps", "burst": "50KB", "meter": "trtcm", "peak_rate": "15Mbps", "peak_burst": "150KB"
+    },
+    "trtcm-drops": {
+        "rate": "10Mbps", "burst": "150KB", "meter": "trtcm", "peak_rate": "30Mbps", "peak_burst": "30KB",
+        "yellow": "drop",
+    },
+}  # fmt: skip
+
+
+def test_a_policer_is_a_filter_above_the_shaper():
+    made, network = planned(queue={"kind": "policer"} | POLICERS["trtcm-drops"])
+    number = next(n for n, port in enumerate(network["ports"]) if port["name"] == "switch->s0")
+    lines = made.plan.splitlines()
+    at = f"filter add dev p{number} parent 3: protocol all pref"
+    assert [line for line in lines if line.startswith(at)] == [
+        f"{at} 1 matchall classid 3:1 action police rate 30000000bit burst 30000 mtu 65535 "
+        "conform-exceed drop/continue",
+        f"{at} 2 matchall classid 3:1 action police rate 10000000bit burst 150000 mtu 65535 "
+        "conform-exceed drop/continue",
+        f"{at} 3 matchall classid 3:1",
+    ]
+    assert [line.split()[3:] for line in lines if line.startswith("meter ") and f" p{number} " in line] == [
+        ["1", "3750000", "8000000"], ["2", "1250000", "120000000"]
+    ]  # fmt: skip
+    assert any(
+        line.startswith("queue ") and f" p{number} " in line and line.endswith(" 30000") for line in lines
+    )
+
+
+@pytest.mark.parametrize(
+    ("queue", "paths"),
+    [
+        ({"red": "mark"}, ["queue.red"]),
+        (
+            {"red": "mark", "yellow": "mark", "meter": "srtcm", "excess_burst": "1KB"},
+            ["queue.red", "queue.yellow"],
+        ),
+        ({"rate": "1Kbps", "burst": "1MB"}, ["queue.burst"]),
+    ],
+)
+def test_what_act_police_cannot_do_is_refused(queue, paths):
+    found = refusals.check(resolved(queue={"kind": "policer"} | POLICERS["bucket"] | queue))
+    assert [fault.path for fault in found] == paths
+
+
+def test_a_policer_stands_beside_no_trace_and_no_burst():
+    port = {"switch->r0": {"trace": MOBILE, "queue": {"kind": "policer"} | POLICERS["bucket"]}}
+    transport = {"profile": "linux", "cc": "cubic", "burst": 4}
+    for more, path in (
+        ({"port": port}, "port.switch->r0.trace"),
+        ({"queue": {"kind": "policer"} | POLICERS["bucket"], "nic": "drop-tail"}, None),
+        (
+            {"nic": {"kind": "policer"} | POLICERS["bucket"], "transport": transport},
+            "traffic.large.transport.burst",
+        ),
+    ):
+        experiment = resolve(document({"large": BULK}, **more))
+        network = json.loads(_core.plan(json.dumps(experiment)))
+        found = refusals.check(experiment) + refusals.of_network(experiment, network, [])
+        assert [fault.path for fault in found] == ([path] if path else [])
+
+
 # ---- runs ----
+
+
+def pairs_behind(trace, **more):
+    """A sender behind a link that follows a trace."""
+    star = {"kind": "star", "senders": 2, "rate": "1Gbps", "delay": "5ms"}
+    port = {"switch->r0": {"trace": trace}}
+    queue = {"kind": "drop-tail", "limit": "200pkt"}
+    load = {"kind": "bulk", "from": "s*", "to": "r0", "jitter": "50ms"}
+    traffic = {"download": load}
+    return document(**{"traffic": traffic, "topology": star, "port": port, "queue": queue} | more)
+
+
+def port_row(tables, port="switch->r0"):
+    row = tables["queues"].filter(port=port).row(0, named=True)
+    # The simulator counts the packet in service too.
+    return row, row["mean_packets"] - (row["utilisation"] if row["mean_wait_ps"] is not None else 0)
+
+
+@needs_kernel
+@pytest.mark.parametrize("cc", ["cubic", "newreno"])
+@pytest.mark.parametrize("trace", [MOBILE, CHANGING], ids=["opportunities", "rates"])
+def test_a_link_follows_its_trace_as_in_the_simulator(tmp_path, trace, cc):
+    """Goodput within 3 %, the mean queue within 10 %; behind a buffer that never empties goodput is the
+    trace's mean, less headers, within 1 %.
+    """
+    transport = {"profile": "linux", "cc": cc}
+    made = pairs_behind(trace, duration="26s", warmup="2s", transport=transport)
+    simulated, linux = both(tmp_path, made)
+    goodputs = [tables["flows"]["goodput_bps"].sum() for tables in (simulated, linux)]
+    assert goodputs[1] == pytest.approx(goodputs[0], rel=0.03)
+    if trace is MOBILE:
+        assert goodputs[1] == pytest.approx(8 * 1504 * 800 * 1448 / 1500, rel=0.01)
+    (_, ours), (row, theirs) = port_row(simulated), port_row(linux)
+    assert theirs == pytest.approx(ours, rel=0.1)
+    assert row["utilisation"] == pytest.approx(goodputs[1] * 1500 / 1448 / row_mean(trace), rel=0.01)
+
+
+def row_mean(trace):
+    return 8 * 1504 * 800 if trace is MOBILE else 33_062_500
+
+
+POLICING = next((row["hash"] for row in kernel.status() if "features.config" in row["source"]), None)
+needs_policing = pytest.mark.skipif(POLICING is None, reason="run ./shallows linux build --config features")
+
+
+def policed(name, load, **more):
+    star = {"kind": "star", "senders": 2, "rate": "100Mbps", "sender_rate": "1Gbps", "delay": "5ms"}
+    port = {"switch->r0": {"queue": {"kind": "policer"} | POLICERS[name]}}
+    made = {"traffic": {"a": load}, "topology": star, "port": port, "linux": {"kernel": POLICING}}
+    return document(**made | {"duration": "20s", "warmup": "2s"} | more)
+
+
+def on_both(tmp_path, made):
+    """The simulator refuses the section `linux`."""
+    simulated = {key: value for key, value in made.items() if key != "linux"}
+    experiments = [one_run(load(each)).experiment for each in (simulated, made)]
+    return [
+        shallows.run(each, store=tmp_path / name, backend=name).tables
+        for each, name in zip(experiments, ("simulator", "linux"), strict=True)
+    ]
+
+
+@needs_policing
+@pytest.mark.parametrize("name", POLICERS)
+def test_a_policer_acts_as_in_the_simulator(tmp_path, name):
+    """The same datagrams on both, so that a meter passes the same ones, within two and a thousandth.
+
+    By hand a load above the rate gets the rate and at most the burst.
+    """
+    load = VOICE | {"to": "r0", "from": "s*", "bytes": "1000B", "every": "400us", "gaps": "exponential"}
+    del load["pattern"]
+    simulated, linux = (
+        tables["queues"].filter(port="switch->r0").row(0, named=True)
+        for tables in on_both(tmp_path, policed(name, load))
+    )
+    assert linux["drops_aqm"] > 100
+    assert linux["drops_aqm"] == pytest.approx(simulated["drops_aqm"], rel=0.001, abs=2)
+    assert linux["drops_full"] == simulated["drops_full"] == 0
+    assert linux["bytes_out"] == pytest.approx(simulated["bytes_out"], rel=0.001, abs=2 * 1028)
+    rate = {"short": 40e6, "trtcm-drops": 10e6}.get(name, 15e6)
+    assert linux["bytes_out"] * 8 / 18 < rate * 1.001 + 150e3 * 8 / 18
+
+
+@needs_policing
+@pytest.mark.parametrize("cc", ["cubic", "newreno"])
+def test_connections_behind_a_policer_have_the_simulators_rate(tmp_path, cc):
+    """Goodput within 3 %, over five seeds."""
+    load = {"kind": "bulk", "from": "s*", "to": "r0", "jitter": "100ms"}
+    transport = {"profile": "linux", "cc": cc}
+    found = [
+        [tables["flows"]["goodput_bps"].sum() for tables in on_both(tmp_path / str(seed), made)]
+        for seed in range(1, 6)
+        for made in [policed("bucket", load, transport=transport, seed=seed)]
+    ]
+    means = [sum(each) / len(each) for each in zip(*found, strict=True)]
+    assert means[1] == pytest.approx(means[0], rel=0.03)
+
+
+@needs_kernel
+def test_a_kernel_without_a_policer_says_so(tmp_path):
+    chosen = next((row["hash"] for row in kernel.status() if "features" not in row["source"]), None)
+    if chosen is None:
+        pytest.skip("each kernel here has the features")
+    load = VOICE | {"to": "r0"}
+    del load["pattern"]
+    with pytest.raises(SpecError, match="needs a kernel with CONFIG_NET_ACT_POLICE"):
+        shallows.run(policed("bucket", load, linux={"kernel": chosen}), store=tmp_path, backend="linux")
+
+
+@needs_kernel
+def test_datagrams_take_the_rates_that_they_meet(tmp_path):
+    """Lone packets on a link that stands still and goes on: delays as in the simulator, within a millisecond.
+
+    That is the time between two looks of the guest at an idle link.
+    """
+    pauses = {"kind": "rates", "period": "100ms", "points": [
+        {"at": "0s", "rate": "2Mbps"}, {"at": "50ms", "rate": "none"}, {"at": "70ms", "rate": "10Mbps"},
+    ]}  # fmt: skip
+    voice = VOICE | {"to": "r0", "every": "7ms", "bytes": "1000B"}
+    del voice["pattern"]
+    star = {"kind": "star", "senders": 1, "rate": "1Gbps", "delay": "1ms"}
+    made = document(
+        {"voice": voice},
+        topology=star,
+        port={"switch->r0": {"trace": pauses, "jitter": "0s"}},
+        duration="10s",
+    )
+    simulated, linux = (rows(tables)["s0"] for tables in both(tmp_path, made))
+    assert linux["sent"] == simulated["sent"] and linux["lost"] == 0
+    assert linux["delay_mean_ps"] / 1e9 == pytest.approx(simulated["delay_mean_ps"] / 1e9, abs=1.0)
+    # Two wires; 1028 bytes at 2 Mb/s in half the time, at 10 Mb/s in three tenths; 10 ms of standing still.
+    assert linux["delay_mean_ps"] / 1e9 > 2 + 0.5 * 4.112 + 0.3 * 0.822 + 0.2 * (10 + 0.822)
+
+
+@needs_kernel
+def test_packets_of_several_sizes_share_a_trace_by_bytes(tmp_path):
+    """Acknowledgements and data of two sizes in both directions: no byte of the link is lost among them."""
+    traffic = {
+        "down": {"kind": "bulk", "from": "s0", "to": "r0", "jitter": "50ms"},
+        "small": {"kind": "bulk", "from": "s1", "to": "r0", "jitter": "50ms", "transport": {"mss": "536B"}},
+        "up": {"kind": "bulk", "from": "r0", "to": "s*", "jitter": "50ms"},
+    }
+    made = pairs_behind(MOBILE, duration="20s", warmup="4s", traffic=traffic)
+    for tables in both(tmp_path, made):
+        row = tables["queues"].filter(port="switch->r0").row(0, named=True)
+        assert row["bytes_out"] * 8 / 16 == pytest.approx(8 * 1504 * 800, rel=0.01)
+
+
+@needs_kernel
+def test_a_wire_behind_a_trace_loses_as_many(tmp_path):
+    port = {"switch->r0": {"trace": MOBILE, "loss": 0.02}}
+    made = pairs_behind(MOBILE, duration="20s", port=port)
+    for tables in both(tmp_path, made):
+        row = tables["queues"].filter(port="switch->r0").row(0, named=True)
+        n = row["packets_out"]
+        assert row["drops_wire"] / n == pytest.approx(0.02, abs=4 * math.sqrt(0.02 * 0.98 / n))
+
+
+@needs_kernel
+def test_traced_links_repeat_to_the_byte(tmp_path):
+    port = {"switch->r0": {"trace": MOBILE, "loss": 0.01}, "r0->switch": {"trace": CHANGING, "jitter": "1ms"}}
+    twice(tmp_path, pairs_behind(MOBILE, duration="6s", port=port))
 
 
 def rows(tables):

@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 /// other end of the cable, or null.
 ///
 /// A port whose link fails has `"dead": [[ps, ps or null], ...]`, from when until when. One whose link changes has
-/// `"changes": [{"at_ps", "state", "rate_bps", "delay_ps", "loss"}, ...]` in their order, null where nothing changes. `from` and `to` are places in `nodes`; `routes` has a row a host, in the order of `nodes`. Besides,
+/// `"changes": [{"at_ps", "state", "rate_bps", "delay_ps", "loss"}, ...]` in their order, null where nothing changes. One that follows a
+/// trace has `"trace": {"period_ps", "pieces": [[at_ps, bps], ...]}`; `period_ps` is null where it does not begin again. `from` and `to` are places in `nodes`; `routes` has a row a host, in the order of `nodes`. Besides,
 /// `"loads": {name: {"from": [hosts], "to": [hosts]}}` has the selected hosts by their place among the hosts, and
 /// `"numbers": {path: number}` has every time in ps, rate in bit/s and amount of data in bytes of the resolved record.
 pub fn plan(document: &str) -> Result<String, Vec<Fault>> {
@@ -100,6 +101,11 @@ fn ports(experiment: &Experiment, graph: &mut Graph, faults: &mut Faults) -> Vec
         map.insert("reorder_delay_ps".into(), settings.reorder_delay.as_ps().into());
         map.insert("jitter_ps".into(), settings.jitter.as_ps().into());
         map.insert("queue".into(), Value::Object(queue.show()));
+        if let Some(trace) = &settings.trace {
+            let (pieces, period) = trace.pieces();
+            let pieces: Vec<Value> = pieces.iter().map(|(at, rate)| json!([at.as_ps(), rate])).collect();
+            map.insert("trace".into(), json!({"period_ps": period.map(Span::as_ps), "pieces": pieces}));
+        }
         Value::Object(map)
     };
     let mut ports: Vec<Value> = (0..).zip(graph.links.iter().zip(chosen)).map(port).collect();

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from shallows.backends.linux import transports
 from shallows.backends.linux.transports import LEAST_BYTES
+from shallows.document import kernel_settings
 from shallows.errors import Fault
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _emissions(experiment: Mapping[str, Any]) -> dict[str, Any]:
     from shallows import _core
 
     loads = found(experiment)
-    text = _core.emissions(json.dumps(experiment)) if loads else "{}"
+    text = _core.emissions(json.dumps(kernel_settings.without(experiment))) if loads else "{}"
     return json.loads(text) if len(text) < MOST_TEXT else dict.fromkeys(loads)
 
 

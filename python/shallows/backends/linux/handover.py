@@ -37,6 +37,9 @@ KERNEL = Row("kernel")
 DUALPI2 = Row("effect", "test_each_setting_of_dualpi2_acts_as_in_the_simulator")
 """tc knows DualPI2 since 6.16; older ones report none of its options."""
 
+METERS = Row("effect", "test_a_policer_acts_as_in_the_simulator")
+"""The guest reads each bucket back from its filter too (meters.c), which tc does not report as JSON."""
+
 CODEL = {
     "limit": _read("limit"),
     "target": _read("target"),
@@ -103,6 +106,14 @@ DISCIPLINES: dict[str, dict[str, Row]] = {
         "derandomise": KERNEL,
         "cap_adjustment": KERNEL,
     },
+    "policer": {
+        **dict.fromkeys(("rate", "burst"), METERS),
+        **dict.fromkeys(("peak_rate", "peak_burst", "excess_burst"), METERS),
+        "meter": Row("effect", "test_a_policer_acts_as_in_the_simulator"),
+        "yellow": Row("effect", "test_a_policer_acts_as_in_the_simulator"),
+        "red": KERNEL,
+        "limit": _read("limit"),
+    },
     "dualpi2": {
         **dict.fromkeys(
             (
@@ -142,6 +153,7 @@ PORT = {
     "burst_loss": _read("loss-gemodel.1-h"),
     "bit_errors": _read("loss-random.loss"),  # of the bands of sizes
     "weight": _read("weight"),
+    "trace": Row("effect", "test_a_link_follows_its_trace_as_in_the_simulator"),
 }
 
 EVENT = {

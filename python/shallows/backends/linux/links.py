@@ -43,6 +43,7 @@ __all__ = [
     "changes",
     "copied",
     "copies",
+    "losses",
     "shaper",
     "wire",
 ]
@@ -171,6 +172,12 @@ def _seed(link: Link, seed: int, what: str) -> int:
     return drawn(seed, what, link.name, *[str(link.times)] * bool(link.times))
 
 
+def losses(link: Link, seed: int) -> tuple[int, int]:
+    """The share that a wire without bursts loses, of 2^32 - 1, and the seed of its draws."""
+    lost = _lost(link)
+    return lost, _seed(link, seed, "loss") if lost else 0
+
+
 def wire(link: Link, seed: int) -> tuple[str, dict[str, Shown]]:
     """A wire: the words for the guest, and what tc reports."""
     lost, bursts = _lost(link), _bursts(link)
@@ -198,7 +205,8 @@ def changes(
         at = change["at_ps"] // 1000
         if link.rate_bps != before.rate_bps:
             made = shaper(link, frame, segments)
-            words = f"{made.bytes_a_second} {made.burst} {LIMIT_BYTES} {made.header - ETHERNET_BYTES}"
+            overhead = 0 if under.meters else made.header - ETHERNET_BYTES  # the meters' prio has the table
+            words = f"{made.bytes_a_second} {made.burst} {LIMIT_BYTES} {overhead}"
             yield at, f"shape {link.near} {link.port} 10000 {words}", link
             if under.kind in ("pfifo", "bfifo"):  # whose limit the shaper's change overwrites
                 limit = under.words.split()[-1]

@@ -38,6 +38,7 @@ class Offers:
     controls: tuple[str, ...]
     filesystems: tuple[str, ...]
     devices: tuple[str, ...]
+    actions: tuple[str, ...]
     sysctls: tuple[str, ...]
     parameters: Mapping[str, bool]
 
@@ -53,7 +54,7 @@ def of(kernel: Kernel) -> Offers:
         new.write_text(json.dumps(found, indent=1))
         new.replace(file)
     told = json.loads(file.read_text())
-    lists = ("controls", "filesystems", "devices", "sysctls")
+    lists = ("controls", "filesystems", "devices", "actions", "sysctls")
     return Offers(*(tuple(told[key]) for key in lists), told["parameters"])
 
 
@@ -63,6 +64,7 @@ def _read(text: str) -> dict[str, Any]:
         "controls": sorted(words[1] for words in rows if words[0] == "control"),
         "filesystems": sorted(words[1] for words in rows if words[0] == "filesystem"),
         "devices": sorted(words[1] for words in rows if words[0] == "device"),
+        "actions": sorted(words[1] for words in rows if words[0] == "action"),
         "sysctls": sorted(words[1] for words in rows if words[0] == "sysctl"),
         "parameters": {words[1]: words[2] == "1" for words in sorted(rows) if words[0] == "parameter"},
     }
@@ -99,9 +101,13 @@ def faults(experiment: Mapping[str, Any], kernel: Kernel) -> list[Fault]:
         for name, value in sysctls.items()
         if name in OWN
     ]
-    if not (names or sysctls or parameters):
+    policed = _policers(experiment)
+    if not (names or sysctls or parameters or policed):
         return found
     has = of(kernel)
+    if "police" not in has.actions:
+        rule = "needs a kernel with CONFIG_NET_ACT_POLICE, as of linux build --config features"
+        found += [Fault(path, rule, "policer", code="unsupported") for path in policed]
     about = f"Linux {kernel.about['version']}"
     for path, name in names.items():
         if name not in has.controls:
@@ -110,6 +116,15 @@ def faults(experiment: Mapping[str, Any], kernel: Kernel) -> list[Fault]:
     found += _unknown("sysctl", sysctls, has.sysctls, f"{about} has no such sysctl of net")
     found += _unknown("parameter", parameters, has.parameters, f"{about} has no such module parameter")
     return found
+
+
+def _policers(experiment: Mapping[str, Any]) -> list[str]:
+    """The paths of disciplines that police."""
+    queues = {place: experiment[place] for place in ("queue", "nic")}
+    queues |= {
+        f"port.{name}.queue": port["queue"] for name, port in experiment["port"].items() if "queue" in port
+    }
+    return [f"{path}.kind" for path, queue in queues.items() if queue["kind"] == "policer"]
 
 
 def _unknown(key: str, given: Mapping[str, str], known: Collection[str], rule: str) -> list[Fault]:

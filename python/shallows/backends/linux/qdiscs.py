@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shallows.backends.linux.readback import Shown, microseconds, number
+from shallows.document.schema import components
 
 UNLIMITED_BYTES = 2_000_000_000
 """The size of a queue without limit: as much as a qdisc's 32-bit count of bytes safely holds."""
 
-__all__ = ["KINDS", "Qdisc", "Refusal", "paced", "packets_as_bytes", "qdisc"]
+__all__ = ["KINDS", "Meter", "Qdisc", "Refusal", "paced", "packets_as_bytes", "qdisc"]
 
 
 class Refusal(Exception):
@@ -28,6 +29,29 @@ class Refusal(Exception):
         self.faults = faults
         self.needed = needed or {}
         """The kernel's own values of settings, by which a file says what the kernel does anyway."""
+
+
+@dataclass(frozen=True)
+class Meter:
+    """A bucket of `tc police`: what exceeds it is dropped, the rest goes on."""
+
+    rate_bps: int
+    burst: int  # bytes
+
+    @property
+    def words(self) -> str:
+        """The words for tc. The next filter looks at what has passed."""
+        # tc's own limit of packets is 2047 bytes.
+        return f"police rate {self.rate_bps}bit burst {self.burst} mtu 65535 conform-exceed drop/continue"
+
+    @property
+    def burst_ns(self) -> int:
+        """The depth of the bucket as a time, as the kernel has it."""
+        return self.burst * 8_000_000_000 // self.rate_bps
+
+
+LONGEST_BURST_NS = 250_000_000_000
+"""The kernel keeps a bucket's depth in 32 bits of 64 ns."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +69,7 @@ class Qdisc:
     step: tuple[int, int, int] | None = None  # limit in bytes, threshold in bytes, flags
     attributes: tuple[tuple[int, int, int], ...] = ()  # number, bits, value
     adaptive: bool = False  # RED's timer is to be started
+    meters: tuple[Meter, ...] = ()  # that packets pass before they come to it
     shows: Mapping[str, Shown] = field(default_factory=dict)
 
 
@@ -391,6 +416,33 @@ def _dualpi2(settings: _Settings, frame: int) -> Qdisc:
     return Qdisc("dualpi2", attributes=((_LIMIT, 32, _limit_packets(settings)), *found))
 
 
+def _policer(settings: _Settings, frame: int) -> Qdisc:
+    """Buckets of act_police before a FIFO.
+
+    - The buckets of RFC 2697 (srtcm), if yellow passes, let as much through as one bucket of both depths, but
+      for a packet; if yellow is dropped, as the committed one alone.
+    - Of RFC 2698 (trtcm), if yellow passes, the peak's bucket decides alone. If it is dropped, a packet takes
+      from the peak's bucket first, and then needs the committed one.
+    """
+    marks = [key for key in ("red", "yellow") if settings[key] == "mark"]
+    if marks:
+        raise Refusal(*((key, "cannot mark on Linux: its act_police drops or passes") for key in marks))
+    numbers, passes = settings.numbers, settings["yellow"] == "pass"
+    committed = Meter(numbers["rate"], numbers["burst"])
+    if settings["meter"] == "trtcm":
+        peak = Meter(numbers["peak_rate"], numbers["peak_burst"])
+        meters: tuple[Meter, ...] = (peak,) if passes else (peak, committed)
+    elif settings["meter"] == "srtcm" and passes:
+        meters = (replace(committed, burst=committed.burst + numbers["excess_burst"]),)
+    else:
+        meters = (committed,)
+    if max(meter.burst_ns for meter in meters) > LONGEST_BURST_NS:
+        raise Refusal(("burst", "must last at most 250s at its rate on Linux"))
+    usual = {param["name"]: param["default"] for param in components("queue")["drop-tail"]["params"]}
+    tail = _drop_tail(_Settings({**usual, "kind": "drop-tail", "limit": settings["limit"]}), frame)
+    return replace(tail, meters=meters)
+
+
 BYTES = {"threshold": ("mark_at", "limit")}
 """Settings that the kernel has in bytes, by the simulator's name of the discipline."""
 
@@ -403,5 +455,6 @@ KINDS: dict[str, Callable[[_Settings, int], Qdisc]] = {
     "fq-codel": _fq_codel,
     "pie": _pie,
     "dualpi2": _dualpi2,
+    "policer": _policer,
 }
 """By the simulator's name."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from shallows.backends.linux import controls, datagrams, lateness, loads, transports
+from shallows.backends.linux import controls, datagrams, following, lateness, loads, transports
 from shallows.backends.linux.links import HOLDS
 from shallows.backends.linux.qdiscs import Refusal, packets_as_bytes, qdisc
 from shallows.backends.linux.scenario import traced_classes
@@ -16,7 +16,7 @@ from shallows.errors import Fault
 PORT = (
     *("queue", "rate", "delay", "loss", "duplicate", "reorder", "reorder_delay", "weight", "bit_errors"),
     *("jitter", "jitter_law", "jitter_correlation", "jitter_order"),
-    *("burst_begins", "burst_ends", "burst_loss"),
+    *("burst_begins", "burst_ends", "burst_loss", "trace"),
 )
 """Settings of ports that are done."""
 
@@ -74,6 +74,7 @@ def check(
             found += _queue_faults(f"port.{name}.queue", port["queue"], without, frame)
         found += _not_done("port", f"port.{name}", port, PORT, NETEM)
         found += _wire_faults(f"port.{name}", port, version)
+    found += following.faults(experiment)
     for name, event in experiment.get("event", {}).items():
         if event["loss"] not in ("none", 0) and version and version < SEEDED_NETEM:
             found.append(Fault(f"event.{name}.loss", OLD_NETEM, _text(version)))
@@ -150,6 +151,7 @@ def of_network(
         rule = "is not supported on Linux beside static routes: its tables do not follow a failure"
         found += [Fault(f"event.{name}.state", rule, experiment["event"][name]["state"]) for name in states]
     found += _fine_delays(network)
+    found += following.of_network(experiment, network) + _policed_bursts(experiment, network)
     numbers = network["numbers"]
     for name, load in experiment["traffic"].items():
         path = f"traffic.{name}.transport.initial_window"
@@ -180,6 +182,19 @@ def _fine_delays(network: Mapping[str, Any]) -> list[Fault]:
             rule = "must be a whole number of nanoseconds on Linux"
             found.setdefault(fine, Fault(f"port.{port['name']}.delay", rule, f"{fine}ps"))
     return list(found.values())[:1]
+
+
+def _policed_bursts(experiment: Mapping[str, Any], network: Mapping[str, Any]) -> list[Fault]:
+    """Loads that hand down bursts to a host's port with a policer, which sees them before they are split."""
+    hosts = {number for number, node in enumerate(network["nodes"]) if node["host"]}
+    if not any(port["queue"]["kind"] == "policer" and port["from"] in hosts for port in network["ports"]):
+        return []
+    rule = "must be 1 on Linux where a host's own port has a policer"
+    return [
+        Fault(f"traffic.{name}.transport.burst", rule, burst)
+        for name, load in experiment["traffic"].items()
+        if (burst := load["transport"].get("burst", 1)) > 1
+    ]
 
 
 def _set(path: str, value: Any) -> str:

@@ -12,10 +12,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import datagrams, lateness, links, loads, rebinding, spoiling, transports
+from shallows.backends.linux import (
+    datagrams,
+    following,
+    lateness,
+    links,
+    loads,
+    rebinding,
+    spoiling,
+    transports,
+)
 from shallows.backends.linux.network import Port, Scenario, matches
 from shallows.backends.linux.paths import Ways, gateway
-from shallows.backends.linux.qdiscs import paced, qdisc
+from shallows.backends.linux.qdiscs import Meter, Qdisc, paced, qdisc
 from shallows.backends.linux.readback import Asked, Shown
 from shallows.backends.linux.readback import number as as_number
 
@@ -87,7 +96,8 @@ def sample_ps(numbers: Mapping[str, int]) -> int:
 
 def shown(plan: str) -> str:
     """A plan for a reader, without long lists that follow from the experiment."""
-    return "".join(line for line in plan.splitlines(keepends=True) if not line.startswith(("emit ", "law ")))
+    long = ("emit ", "law ", "piece ")
+    return "".join(line for line in plan.splitlines(keepends=True) if not line.startswith(long))
 
 
 def address(host: int) -> str:
@@ -364,9 +374,14 @@ class _Writer:
             self.experiment["seed"],
         )
         shaper = links.shaper(link, self.frame, self._segments(number))
-        self._batch("tc", node, f"qdisc add dev p{number} root handle 1: {shaper.table}{shaper.words}")
-        self._ask("disciplines", f"shaper of {link.name}", (f"p{number}", "tbf", "1:"), shaper.shows)
         under = qdisc(port["queue"], self.frame)
+        if under.meters:
+            yield from self._meters(node, number, under.meters, shaper.table)
+        # A size table stands at the root alone, and holds for what is below it.
+        where = "parent 3:1 handle 1: " if under.meters else f"root handle 1: {shaper.table}"
+        self._batch("tc", node, f"qdisc add dev p{number} {where}{shaper.words}")
+        shows = self._shaped(shaper, under)
+        self._ask("disciplines", f"shaper of {link.name}", (f"p{number}", "tbf", "1:"), shows)
         if self.nodes[node]["host"] and self.experiment.get("linux", {}).get("pacing"):
             under = paced(under)
         place = f"{node} p{number} {0x10001:x} {0x10 << 16:x}"
@@ -404,6 +419,9 @@ class _Writer:
             yield f"wire {words}"
             self._ask("disciplines", f"copies of {link.name}", (links.copies(link), "netem", "1:"), shows)
         yield from self._behind(link, port)
+        if following.traced(port):
+            yield from following.lines(link, port, self.frame, under, seed)
+            self.changed |= following.at_end(link, seed)
         bands = self._bands(port)
         for what, key, shows in spoiling.shows(link, bands) if bands else ():
             self._ask("disciplines", what, key, shows)
@@ -413,12 +431,30 @@ class _Writer:
                 self.changes += [(at, behind) for behind in self._behind(new, port)]
             after = links.shaper(new, self.frame, self._segments(number))
             final = {
-                (f"p{number}", "tbf", "1:"): after.shows,
+                (f"p{number}", "tbf", "1:"): self._shaped(after, under),
                 (f"i{number}", "netem", "1:"): links.wire(new, seed)[1],
                 (links.copies(link), "netem", "1:"): links.copied(new, port["duplicate"], seed)[1],
             }
             for key, values in final.items():
                 self.changed[key] = Asked(f"{key[1]} of {link.name} after its last change", key, values)
+
+    @staticmethod
+    def _shaped(shaper: links.Shaper, under: Qdisc) -> dict[str, Shown]:
+        return shaper.shows | ({"stab.overhead": None} if under.meters else {})
+
+    def _meters(self, node: int, number: int, meters: Sequence[Meter], table: str) -> Iterable[str]:
+        """A prio above a port's shaper, whose filters police: it counts packets without Ethernet's header."""
+        device, last = f"p{number}", len(meters) + 1
+        bands = f"prio bands 2 priomap{' 0' * 16}"
+        self._batch("tc", node, f"qdisc add dev {device} root handle 3: {table}{bands}")
+        at = f"dev {device} parent 3: protocol all"
+        for place, meter in enumerate(meters, 1):
+            words = f"matchall classid 3:1 action {meter.words}"
+            self._batch("tc", node, f"filter add {at} pref {place} {words}")
+            yield f"meter {node} {device} {place} {meter.rate_bps // 8} {meter.burst_ns}"
+        self._batch("tc", node, f"filter add {at} pref {last} matchall classid 3:1")
+        shows: dict[str, Shown] = {"bands": as_number(2), "stab.overhead": as_number(-links.ETHERNET_BYTES)}
+        self._ask("disciplines", f"meters of {self._name(number)}", (device, "prio", "3:"), shows)
 
     def _behind(self, link: links.Link, port: Mapping[str, Any]) -> Iterable[str]:
         """Lines of the disciplines behind the netem of a wire."""
@@ -458,6 +494,8 @@ class _Writer:
             last, mean = links.rates(
                 self._link(number), port, self.numbers["warmup"], self.numbers["duration"]
             )
+            if following.traced(port):
+                mean = following.mean_bps(port["trace"], self.numbers["warmup"], self.numbers["duration"])
             # red_enqueue marks a packet, counts it, and then hands it to a FIFO that may be full.
             step = port["queue"]["kind"] == "threshold"
             traced = traces and self._covered(number)
@@ -465,7 +503,8 @@ class _Writer:
             made.ports.append(read)
             wire = f"{port['to']} i{number}" if self._loses(port) else "-1 -"
             flags = f"{int(read.sampled)} {int(read.traced)}"
-            self.lines.append(f"queue {port['from']} p{number} {0x10 << 16:x} {flags} {wire}")
+            meter = " 30000" if qdisc(port["queue"], self.frame).meters else ""
+            self.lines.append(f"queue {port['from']} p{number} {0x10 << 16:x} {flags} {wire}{meter}")
             if self._counted(number):
                 self.lines.append(f"arrivals {number} {port['from']} p{number}")
         loads = self.experiment["traffic"].values() if self.classes else ()

@@ -76,7 +76,7 @@ impl LinkTrace {
     }
 
     /// The pieces of one rate each, and the time after which they begin again.
-    fn pieces(&self) -> (Vec<(Time, u64)>, Option<Span>) {
+    pub fn pieces(&self) -> (Vec<(Time, u64)>, Option<Span>) {
         match self {
             LinkTrace::Rates(rates) => {
                 let piece = |Row(point): &Row<RatePoint>| (Time::ZERO + point.at, point.bps());

@@ -218,6 +218,8 @@ void tell_offers(char *words)
 		fprintf(file, "device %s\n", name);
 	if (devices)
 		fclose(devices);
+	if (has_action("police"))
+		fprintf(file, "action police\n");
 	offer_all(file, "sysctl", "/proc/sys/net/ipv4", "");
 	offer_all(file, "sysctl", "/proc/sys/net/core", "net.core.");
 	offer_all(file, "sysctl", "/proc/sys/net/ipv6", "net.ipv6.");

@@ -41,6 +41,16 @@ void changes_wake(nanoseconds at);
 /* rebinding.c: NATs of hosts */
 void rebind(char *words);
 void rebindings_write(void);
+/* meters.c: policers */
+void verify_meter(char *words);
+int has_action(const char *name);
+
+/* following.c: links whose rate follows a trace */
+void add_piece(char *words);
+void add_follower(char *words);
+void followers_start(void);
+nanoseconds followers_due(void);
+void followers_wake(nanoseconds at);
 
 /* qdisc.c */
 void add_queue(char *words);

@@ -50,6 +50,9 @@ static void obey(char *line, FILE *plan)
 	else if (!strcmp(line, "bits")) add_bits(words);
 	else if (!strcmp(line, "jitter")) add_jitter(words);
 	else if (!strcmp(line, "change")) add_change(words);
+	else if (!strcmp(line, "meter")) verify_meter(words);
+	else if (!strcmp(line, "piece")) add_piece(words);
+	else if (!strcmp(line, "follow")) add_follower(words);
 	else if (!strcmp(line, "attributes")) add_attributes(words);
 	else if (!strcmp(line, "queue")) add_queue(words);
 	else if (!strcmp(line, "class")) add_class(words);
@@ -200,6 +203,7 @@ static void work(void)
 			warm_at = NEVER;
 		}
 		changes_wake(at); /* before all else of an instant, as in the simulator */
+		followers_wake(at);
 		/* Samples bear the instant that was planned; the clock is a few nanoseconds late. */
 		if (sample_at <= at) {
 			sample_queues(sample_at);
@@ -231,7 +235,7 @@ static void work(void)
 		datagrams_wake(at);
 		rounds_wake(at);
 		nanoseconds due[] = { warm_at, sample_at, trace_at, ports_at, programs_at, traffic_due(), rounds_due(),
-				      datagrams_due(), changes_due(), counters_due() };
+				      datagrams_due(), changes_due(), followers_due(), counters_due() };
 		for (size_t i = 0; i < sizeof due / sizeof *due; i++)
 			next = due[i] < next ? due[i] : next;
 		turn(next + began);
@@ -272,6 +276,7 @@ int main(void)
 	printf("guest: network ready\n");
 	flows_start();
 	queues_start();
+	followers_start();
 	classes_start();
 	traffic_start();
 	datagrams_start();

@@ -28,7 +28,7 @@ struct place {
 };
 
 struct queue {
-	struct place port, wire;
+	struct place port, wire, meter; /* the meter drops before the port's discipline, and counts what that drops too */
 	int sampled, traced;
 };
 
@@ -64,17 +64,20 @@ static struct place place_of(int node, const char *device, uint32_t handle)
 	return made;
 }
 
-/* queue NODE DEVICE HANDLE SAMPLED TRACED NODE_OF_WIRE DEVICE_OF_WIRE; the last two are -1 and a word where the wire
- * loses nothing. */
+/* queue NODE DEVICE HANDLE SAMPLED TRACED NODE_OF_WIRE DEVICE_OF_WIRE [METER]; the wire's are -1 and a word where it loses
+ * nothing, and METER is the handle of a discipline that polices. */
 void add_queue(char *words)
 {
 	char device[IFNAMSIZ], wire[IFNAMSIZ];
 	struct queue queue = { 0 };
-	unsigned handle;
-	int node, far;
+	unsigned handle, meter;
+	int node, far, given;
 
-	if (sscanf(words, "%d %15s %x %d %d %d %15s", &node, device, &handle, &queue.sampled, &queue.traced, &far, wire) != 7)
+	given = sscanf(words, "%d %15s %x %d %d %d %15s %x", &node, device, &handle, &queue.sampled, &queue.traced, &far, wire,
+		       &meter);
+	if (given < 7)
 		fail("queue: %s", words);
+	queue.meter = place_of(given > 7 ? node : -1, device, given > 7 ? meter : 0);
 	queue.port = place_of(node, device, handle);
 	queue.wire = place_of(far, wire, 1 << 16);
 	ROOM(queues, queue_count);
@@ -109,9 +112,11 @@ void queues_start(void)
 		if (queue->traced) {
 			put_place(&traced, &queue->port);
 			put_place(&traced, &queue->wire);
+			put_place(&traced, &queue->meter);
 		}
 		put_place(&all, &queue->port);
 		put_place(&all, &queue->wire);
+		put_place(&all, &queue->meter);
 	}
 	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
 		if (sets[i]->count)
@@ -253,7 +258,8 @@ void trace_ports(nanoseconds at)
 		if (!queues[i].traced || queues[i].port.gone)
 			continue;
 		fprintf(trace, "%lld,%zu,%u,%llu,%u,%u,%u,%u,%u\n", (long long)at, i, last->packets,
-			(unsigned long long)last->bytes, last->length, last->backlog, last->drops, last->marks,
+			(unsigned long long)last->bytes, last->length, last->backlog,
+			queues[i].meter.node < 0 ? last->drops : queues[i].meter.last.drops, last->marks,
 			queues[i].wire.last.drops);
 	}
 }
@@ -287,6 +293,10 @@ void write_queues(void)
 		if (drops_when_full(queues[i].port.kind)) {
 			b->full = b->drops;
 			e->full = e->drops;
+		}
+		if (queues[i].meter.node >= 0) {
+			b->drops = queues[i].meter.at_warmup.drops;
+			e->drops = queues[i].meter.last.drops;
 		}
 		fprintf(file, "%u,%llu,%u,%u,%u,%u,", b->packets, (unsigned long long)b->bytes, b->drops, b->full, b->marks,
 			queues[i].wire.at_warmup.drops);
