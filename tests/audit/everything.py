@@ -15,6 +15,7 @@ from shallows.audit.quantities import picoseconds
 from shallows.document.points import expand
 from shallows.errors import ShallowsError
 from shallows.execution.runner import Runner
+from shallows.tables import laws
 
 ROOT = Path(__file__).parents[2]
 STUDIES = ("compare", "sweep", "tune", "summary", "seeds")
@@ -72,9 +73,10 @@ def main(paths):
             continue
         tried += 1
         outcome = audit(run.tables, run.experiment)
+        broken = laws.broken(run.tables, run.experiment, run.manifest["counts"])
         packets += outcome.packets
-        rejected += bool(outcome.rejected)
-        for one in outcome.rejected:
+        rejected += bool(outcome.rejected or broken)
+        for one in [*outcome.rejected, *broken]:
             print(f"{path}: {one}", flush=True)
     print(f"{tried} runs audited with {packets} departures, {rejected} rejected, {failed} not run")
     return 1 if rejected else 0

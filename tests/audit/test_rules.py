@@ -79,6 +79,11 @@ DOCUMENTS = {
         "transport": ROCE | {"repair": "irn"},
         "traffic": {"a": {"kind": "messages", "from": "s*", "to": "r0", "bytes": "100KB", "interval": "1ms"}},
     },
+    "hpcc": {
+        "duration": "1ms", "queue": {"kind": "drop-tail", "limit": "none"}, "port_control": "hpcc",
+        "transport": {"profile": "roce", "cc": "hpcc"},
+        "traffic": {"a": {"kind": "messages", "from": "s0", "to": "r0", "bytes": "5KB", "interval": "50us"}},
+    },
 }  # fmt: skip
 
 
@@ -122,7 +127,24 @@ def column(table, name, change):
     return changed
 
 
+def idle_cut(experiment, tables):
+    """A cut in the middle of the run, when the path is all but idle."""
+    trace = tables["flow_trace"]
+    last = trace.tail(1).with_columns(
+        pl.lit(800_000_000, pl.UInt64).alias("time_ps"), pl.col("cwnd_bytes") * 0.5
+    )
+    tables["flow_trace"] = pl.concat([trace.filter(pl.col("time_ps") < 800_000_000), last])
+
+
+def filled_acknowledgements(experiment, tables):
+    """Acknowledgements have data, as when the bytes of SACK blocks were counted so."""
+    filled = pl.when(pl.col("reverse") == 1).then(pl.lit(12, pl.UInt32)).otherwise(pl.col("payload"))
+    tables["packets"] = tables["packets"].with_columns(filled.alias("payload"))
+
+
 MUTANTS = [
+    ("hpcc", "hpcc", idle_cut),
+    ("content", "newreno", filled_acknowledgements),
     ("starts", "messages", load("interval", "101us")),
     ("starts", "messages", load("stagger", "8us")),
     ("starts", "messages", load("bytes", "6001B")),
@@ -201,4 +223,4 @@ def test_a_mutant_is_rejected_by_its_rule_alone(runs, number):
 
 def test_each_rule_of_controls_and_loads_has_a_mutant_of_its_own():
     packets = {rule.name for rule in RULES if rule.check.__module__ == "shallows.audit.rules"}
-    assert {rule.name for rule in RULES} - packets == {rule for rule, _, _ in MUTANTS}
+    assert {rule.name for rule in RULES} - packets == {rule for rule, _, _ in MUTANTS} - packets

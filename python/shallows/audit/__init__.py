@@ -45,7 +45,7 @@ class Outcome:
 
 OUTSIDE = {
     "rates": "no trace has the rates of DCQCN, TIMELY, RCP, SDC, RACS and other paced controls",
-    "windows of other controls": "the audit has no law of HPCC, Swift, Prague, BBR and others",
+    "windows of other controls": "the audit has no law of Swift, Prague, BBR and others",
     "probes": "the audit has no rule for loss probes and rate reduction",
     "switch headers": "no trace has the headers of protocols with explicit feedback",
 }

@@ -52,6 +52,8 @@ def keeps_content(trace: Trace) -> Iterator[Breach]:
     """A packet of data has the same payload and size at each port, unless a switch trims it."""
     import polars as pl
 
+    empty = trace.hops.filter((pl.col("pure_ack") == 1) & (pl.col("reverse") == 1) & (pl.col("payload") > 0))
+    yield from first(empty, "an acknowledgement of flow {flow} has {payload} bytes of data")
     data = trace.hops.filter(pl.col("reverse") == 0)
     if data["trimmed"].sum():
         return trace.skip("content", "switches trim packets")

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shallows.audit.quantities import level
-from shallows.audit.rule import TCP, Breach, rule
+from shallows.audit.rule import TCP, Breach, rule, times
 
 if TYPE_CHECKING:
     import numpy as np
+    import polars as pl
 
     from shallows.audit.trace import Trace
 
@@ -258,3 +259,59 @@ def estimates_marks(trace: Trace) -> Iterator[Breach]:
             place = int(wrong[0])
             text = f"flow {one.number} has alpha {one.alpha[place]:.6f}, and its acknowledgements give"
             yield Breach(f"{text} {wanted[place]:.6f}", int(one.row_at[place]), one.place, len(wrong))
+
+
+PERIODS = 5
+"""Round trips after which a measurement of HPCC has faded: e^-5 of it is left."""
+
+
+@rule("hpcc", "Li 2019 s.3.2 eq. (2) and (4): a window falls if a link of the path is used for more than eta")
+def falls_by_use(trace: Trace) -> Iterator[Breach]:
+    """HPCC cuts no window while all links of the path, computed again from their packets, are half idle."""
+    import numpy as np
+    import polars as pl
+
+    loads = {n: one.get("transport", {}) for n, one in trace.experiment["traffic"].items()}
+    own = {name: one for name, one in loads.items() if one.get("cc", {}).get("kind") == "hpcc"}
+    if not own:
+        return
+    if trace.warmup or trace.faults("loss", "duplicate", "reorder", "jitter"):
+        return trace.skip("hpcc", "tables begin at warmup, or wires disturb packets")
+    hops = trace.hops.filter(pl.col("traffic").is_in(list(own)))
+    back = hops.filter((pl.col("reverse") == 1) & (pl.col("to") == pl.col("src")))
+    trips = back.with_columns((pl.col("landed_ps") - pl.col("stamp_ps")).alias("trip"))
+    shortest = dict(trips.group_by("flow").agg(pl.col("trip").min()).iter_rows())
+    there = hops.filter((pl.col("reverse") == 0) & (pl.col("is_switch") == 1))
+    paths = dict(there.group_by("flow").agg(pl.col("port").unique()).iter_rows())
+    who = {n: (name, src) for n, name, src in there.select("flow", "traffic", "src").unique().iter_rows()}
+    for key, rows in trace.tables["flow_trace"].partition_by("flow", as_dict=True).items():
+        flow, trip = key[0], shortest.get(key[0])
+        if flow not in paths or not trip:
+            continue
+        at, cwnd = rows["time_ps"].to_numpy().astype("i8"), rows["cwnd_bytes"].fill_null(np.inf).to_numpy()
+        fell = (np.flatnonzero(cwnd[1:] < cwnd[:-1] - 1) + 1).astype(int)
+        fell = fell[at[fell] > PERIODS * trip]
+        if not len(fell):
+            continue
+        used = np.max([_use(trace.switched[port], at[fell], trip) for port in paths[flow]], axis=0)
+        wrong = np.flatnonzero(used < own[who[flow][0]]["cc"]["eta"] / 2)
+        if len(wrong):
+            row = int(fell[wrong[0]])
+            text = f"the window of flow {flow} falls from {cwnd[row - 1]:.0f} to {cwnd[row]:.0f} bytes"
+            yield Breach(f"{text} at a use of {used[wrong[0]]:.3f}", int(at[row]), who[flow][1], len(wrong))
+
+
+def _use(rows: pl.DataFrame, at: np.ndarray, trip: int) -> np.ndarray:
+    """The most that a port was used in one of the last round trips before `at`, with its queue (eq. 2)."""
+    import numpy as np
+
+    time, came, takes = times(rows)
+    sent = np.concatenate([[0], np.cumsum(takes)])
+    waited = np.maximum(time - came - takes, 0)
+    found = np.zeros(len(at))
+    for period in range(PERIODS):
+        ends = np.searchsorted(time, at - period * trip, side="right")
+        begins = np.searchsorted(time, at - (period + 1) * trip, side="left")
+        longest = np.array([waited[a:b].max(initial=0) for a, b in zip(begins, ends, strict=True)])
+        found = np.maximum(found, (sent[ends] - sent[begins] + longest) / trip)
+    return found
