@@ -134,3 +134,35 @@ def test_the_reference_page_is_made_from_the_laws():
     for table in laws.tables().values():
         assert f"## {table.name}" in page
         assert all(f"`{law}`" in page for law in table.laws)
+
+
+def test_each_number_is_bounded_from_both_sides():
+    """From below by 0 or its range, from above by its range or an expression, or a reason says why not."""
+    for table in laws.tables().values():
+        for column in table.columns:
+            closed = column.range.startswith("{") or not column.range.endswith(", )")
+            bounded = bool(column.range) and closed
+            if column.type.startswith("str"):
+                assert not column.most, f"{table.name}.{column.name}"
+            else:
+                assert bounded != bool(column.most), f"{table.name}.{column.name}"
+            if column.most.startswith(laws.FREE):
+                assert len(column.most) > len(laws.FREE) + 5, f"{table.name}.{column.name} has no reason"
+
+
+@pytest.mark.parametrize("table", list(laws.tables()))
+def test_a_value_above_its_bound_breaks_a_law(run, table):
+    """Each bound of each table, in a row of the run, if the table has one there."""
+    frame = run.tables[table]
+    if frame.is_empty():
+        return
+    largest = {pl.UInt64: 2**64 - 1, pl.UInt32: 2**32 - 1, pl.Float64: 1e300}
+    for column in laws.tables()[table].columns:
+        if column.bound:
+            whole = frame.filter(pl.col(column.name).is_not_null())
+            if whole.is_empty():
+                continue
+            high = pl.lit(largest[type(frame.schema[column.name])], frame.schema[column.name])
+            odd = {**run.tables, table: whole.with_columns(high.alias(column.name))}
+            found = [one.law for one in laws.broken(odd, run.experiment, run.manifest["counts"])]
+            assert column.bound in found, column

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shallows.audit.rules import RULES, Breach
+from shallows.audit import buffers, controllers, loads, recovery, rules, windows  # noqa: F401  Each module lists its rules.
+from shallows.audit.rule import RULES, Breach
 from shallows.audit.trace import Trace
 
 if TYPE_CHECKING:
@@ -43,12 +44,10 @@ class Outcome:
 
 
 OUTSIDE = {
-    "windows and rates": "the audit has no rule for congestion controls",
-    "recovery": "the audit has no rule for retransmissions",
-    "timers": "the audit has no rule for timeouts",
-    "loads": "the audit has no rule for the arrivals of data",
-    "pauses": "the audit has no rule for flow control",
-    "shared buffers": "the audit has no rule for dynamic thresholds",
+    "rates": "no trace has the rates of DCQCN, TIMELY, RCP, SDC, RACS and other paced controls",
+    "windows of other controls": "the audit has no law of Swift, Prague, BBR and others",
+    "probes": "the audit has no rule for loss probes and rate reduction",
+    "switch headers": "no trace has the headers of protocols with explicit feedback",
 }
 """Parts that no rule covers."""
 

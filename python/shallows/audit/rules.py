@@ -1,4 +1,4 @@
-"""The rules of the audit, one function each, in the order in which they are applied.
+"""Rules of packets, ports and disciplines that decide by the queue, in the order in which they are applied.
 
 A rule yields the places where a run breaks it. It notes with `Trace.skip` where it cannot be applied.
 Sources stand at the line.
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shallows.audit.quantities import level, picoseconds, rate
+from shallows.audit.rule import RULES, TCP, Breach, Rule, first, rule, times
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,55 +18,10 @@ if TYPE_CHECKING:
 
     from shallows.audit.trace import Trace
 
-__all__ = ["RULES", "Breach", "Rule"]
-
-TCP = ("datacentre", "rfc", "linux", "ns2")
-"""Profiles of TCP."""
+__all__ = ["RULES", "Breach", "Rule", "followed", "marks_of", "queue_found"]
 
 
-class Breach(NamedTuple):
-    """A rule that does not hold: the fault, its time, place and count."""
-
-    text: str
-    time_ps: int
-    place: str
-    rows: int = 1
-
-
-class Rule(NamedTuple):
-    """A rule, its name, and the source that states it."""
-
-    name: str
-    source: str
-    check: Callable[[Trace], Iterator[Breach]]
-
-
-RULES: list[Rule] = []
-
-
-def _rule(name: str, source: str) -> Callable[[Callable[[Trace], Iterator[Breach]]], Any]:
-    def listed(check: Callable[[Trace], Iterator[Breach]]) -> Callable[[Trace], Iterator[Breach]]:
-        RULES.append(Rule(name, source, check))
-        return check
-
-    return listed
-
-
-def _first(wrong: pl.DataFrame, text: str, time: str = "time_ps") -> Iterator[Breach]:
-    if len(wrong):
-        row = wrong.sort(time).row(0, named=True)
-        yield Breach(text.format(**row), row[time], row["port"], len(wrong))
-
-
-def _times(rows: pl.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Departures, arrivals and transmission times; a transmission is rounded up to a ps."""
-    time, came = rows["time_ps"].to_numpy().astype("i8"), rows["came"].to_numpy().astype("i8")
-    bits = rows["size"].to_numpy().astype("i8") * 8
-    bps = int(rows["rate_bps"][0])
-    return time, came, -(-bits * 10**12 // bps)
-
-
-@_rule("arrival", "RFC 1812 s.5.2.1: a router forwards datagrams that it has received")
+@rule("arrival", "RFC 1812 s.5.2.1: a router forwards datagrams that it has received")
 def arrives_before(trace: Trace) -> Iterator[Breach]:
     """A packet that leaves a switch came to it before."""
     import polars as pl
@@ -74,12 +30,12 @@ def arrives_before(trace: Trace) -> Iterator[Breach]:
         return trace.skip("arrival", "a wire doubles, delays or reorders packets")
     rows = trace.hops.filter((pl.col("is_switch") == 1) & (pl.col("reverse") == 0) & (pl.col("trimmed") == 0))
     text = "packet {seq} of flow {flow} leaves a switch to which it did not come"
-    yield from _first(rows.filter(pl.col("came").is_null()), text)
+    yield from first(rows.filter(pl.col("came").is_null()), text)
     text = "packet {seq} of flow {flow} leaves before it came"
-    yield from _first(rows.filter(pl.col("came") >= pl.col("time_ps")), text)
+    yield from first(rows.filter(pl.col("came") >= pl.col("time_ps")), text)
 
 
-@_rule("once", "RFC 791 s.1.2: a router forwards a datagram and does not copy it")
+@rule("once", "RFC 791 s.1.2: a router forwards a datagram and does not copy it")
 def passes_once(trace: Trace) -> Iterator[Breach]:
     """A packet of data leaves each port once."""
     import polars as pl
@@ -88,23 +44,25 @@ def passes_once(trace: Trace) -> Iterator[Breach]:
         return trace.skip("once", "a wire doubles packets")
     data = trace.hops.filter((pl.col("payload") > 0) & (pl.col("reverse") == 0))
     wrong = data.filter(pl.struct("name", "port").is_duplicated())
-    yield from _first(wrong, "packet {seq} of flow {flow} leaves the port more than once")
+    yield from first(wrong, "packet {seq} of flow {flow} leaves the port more than once")
 
 
-@_rule("content", "RFC 1812 s.4.2.2.7 and s.5.2.1: a router forwards the data of a datagram as they came")
+@rule("content", "RFC 1812 s.4.2.2.7 and s.5.2.1: a router forwards the data of a datagram as they came")
 def keeps_content(trace: Trace) -> Iterator[Breach]:
     """A packet of data has the same payload and size at each port, unless a switch trims it."""
     import polars as pl
 
+    empty = trace.hops.filter((pl.col("pure_ack") == 1) & (pl.col("reverse") == 1) & (pl.col("payload") > 0))
+    yield from first(empty, "an acknowledgement of flow {flow} has {payload} bytes of data")
     data = trace.hops.filter(pl.col("reverse") == 0)
     if data["trimmed"].sum():
         return trace.skip("content", "switches trim packets")
     one = pl.col("payload").n_unique().over("name"), pl.col("size").n_unique().over("name")
     wrong = data.filter((pl.col("payload").max().over("name") > 0) & ((one[0] > 1) | (one[1] > 1)))
-    yield from _first(wrong, "packet {seq} of flow {flow} has {payload} bytes of data, and others elsewhere")
+    yield from first(wrong, "packet {seq} of flow {flow} has {payload} bytes of data, and others elsewhere")
 
 
-@_rule("conservation", "conservation of packets: each that came has left, was lost, or is held")
+@rule("conservation", "conservation of packets: each that came has left, was lost, or is held")
 def conserves(trace: Trace) -> Iterator[Breach]:
     """Packets that came to a switch have left it, were lost there, or are held at the end."""
     import polars as pl
@@ -126,7 +84,7 @@ def conserves(trace: Trace) -> Iterator[Breach]:
         yield Breach(text.format(**row), trace.duration, row["node"])
 
 
-@_rule("books", "docs/reference/tables.md, queues: what the table of ports counts")
+@rule("books", "docs/reference/tables.md, queues: what the table of ports counts")
 def counts_agree(trace: Trace) -> Iterator[Breach]:
     """The table of ports counts the departures, losses and marks that the traces have."""
     import polars as pl
@@ -140,18 +98,18 @@ def counts_agree(trace: Trace) -> Iterator[Breach]:
     rows = trace.ports.join(seen, on="port", how="left").join(lost, on="port", how="left")
     rows = rows.with_columns(pl.col(r"^seen.*$").fill_null(0), pl.lit(trace.duration).alias("time_ps"))
     text = "{packets_out} packets are counted, and {seen} left"
-    yield from _first(rows.filter(pl.col("packets_out") != pl.col("seen")), text)
+    yield from first(rows.filter(pl.col("packets_out") != pl.col("seen")), text)
     text = "{bytes_out} bytes are counted, and {seen_bytes} left"
-    yield from _first(rows.filter(pl.col("bytes_out") != pl.col("seen_bytes")), text)
+    yield from first(rows.filter(pl.col("bytes_out") != pl.col("seen_bytes")), text)
     at_port = pl.sum_horizontal("drops_full", "drops_aqm", "drops_evicted", "drops_buffer", "drops_dead")
     text = "{drops} drops are counted, and {seen_losses} packets were lost"
-    yield from _first(rows.filter(at_port != pl.col("seen_losses")), text)
+    yield from first(rows.filter(at_port != pl.col("seen_losses")), text)
     if not trace.changes and not trace.faults("mark"):
         marked = rows.filter((pl.col("is_switch") == 1) & (pl.col("seen_marks") > pl.col("marks")))
-        yield from _first(marked, "{marks} marks are counted, and {seen_marks} packets were marked")
+        yield from first(marked, "{marks} marks are counted, and {seen_marks} packets were marked")
 
 
-@_rule("destination", "RFC 791 s.2.3: a datagram goes to the host that its header names")
+@rule("destination", "RFC 791 s.2.3: a datagram goes to the host that its header names")
 def ends_right(trace: Trace) -> Iterator[Breach]:
     """A packet lands at no host but its own."""
     import polars as pl
@@ -160,25 +118,28 @@ def ends_right(trace: Trace) -> Iterator[Breach]:
     own = pl.when(pl.col("reverse") == 1).then("src").otherwise("dst")
     rows = trace.hops.filter(pl.col("to").is_in(hosts.implode()) & (pl.col("trimmed") == 0))
     wrong = rows.filter(pl.col("to") != own)
-    yield from _first(wrong, "packet {seq} of flow {flow} from {src} to {dst} reaches {to}")
+    yield from first(wrong, "packet {seq} of flow {flow} from {src} to {dst} reaches {to}")
 
 
-@_rule("path", "RFC 2992 s.2: equal-cost paths; Thaler and Hopps 2000, RFC 2991 s.2: one path a flow")
+@rule("path", "RFC 2992 s.2: equal-cost paths; Thaler and Hopps 2000, RFC 2991 s.2: one path a flow")
 def one_path(trace: Trace) -> Iterator[Breach]:
     """A direction of a connection leaves each node by one port, and none has a loop."""
     import polars as pl
 
     if trace.experiment.get("ecmp", "flow") not in ("flow", "symmetric") or trace.experiment.get("event"):
         return trace.skip("path", "flows are spread over several paths, or links change")
+    own = [load.get("transport", {}) for load in trace.experiment["traffic"].values()]
+    if any(one.get("entropy", "single") != "single" for one in own):
+        return trace.skip("path", "senders spread packets over several paths")
     rows = trace.hops.filter(pl.col("trimmed") == 0)
     ways = rows.group_by("flow", "reverse", "from").agg(
         pl.col("port").n_unique().alias("ways"), pl.col("port").first(), pl.col("time_ps").min()
     )
     text = "flow {flow} leaves {from} by {ways} ports"
-    yield from _first(ways.filter(pl.col("ways") > 1), text)
+    yield from first(ways.filter(pl.col("ways") > 1), text)
 
 
-@_rule("service", "a transmitter sends one packet at a time, at the rate of its link")
+@rule("service", "a transmitter sends one packet at a time, at the rate of its link")
 def serves_one(trace: Trace) -> Iterator[Breach]:
     """Two packets of a port are as far apart as the second takes to transmit."""
     import polars as pl
@@ -192,14 +153,14 @@ def serves_one(trace: Trace) -> Iterator[Breach]:
     spare = (time - takes - time.shift(1).over("port").fill_null(0)).alias("spare")
     rows = trace.hops.with_columns(takes, spare)
     wrong = rows.filter(pl.col("spare") < 0)
-    yield from _first(
+    yield from first(
         wrong, "packet {seq} of flow {flow} takes {takes} ps, and the port had that and {spare} ps"
     )
     if not trace.faults("rate"):
         yield from _declared(trace, "rate_bps", _rates)
 
 
-@_rule("propagation", "a wire delays each packet by its length alone")
+@rule("propagation", "a wire delays each packet by its length alone")
 def propagates(trace: Trace) -> Iterator[Breach]:
     """All packets of a wire take the same time, the experiment's, and those that can land do."""
     import polars as pl
@@ -211,10 +172,10 @@ def propagates(trace: Trace) -> Iterator[Breach]:
     usual = rows.group_by("port").agg(pl.col("took").mode().min().alias("usual"))
     wrong = rows.join(usual, on="port").filter(pl.col("took") != pl.col("usual"))
     text = "packet {seq} of flow {flow} takes {took} ps, and others take {usual} ps"
-    yield from _first(wrong, text)
+    yield from first(wrong, text)
     under_way = trace.hops.filter(pl.col("landed_ps").is_null()).join(usual, on="port")
     late = under_way.filter(pl.col("time_ps") + pl.col("usual") < trace.duration)
-    yield from _first(late, "packet {seq} of flow {flow} does not land in {usual} ps")
+    yield from first(late, "packet {seq} of flow {flow} does not land in {usual} ps")
     if not trace.faults("delay") and not trace.experiment.get("switch"):
         frame = usual.rename({"usual": "delay_ps"})
         yield from _declared(trace, "delay_ps", _delays, frame)
@@ -257,7 +218,7 @@ def _declared(
             yield Breach(text, 0, port["port"])
 
 
-def _followed(trace: Trace, rule: str) -> Iterator[tuple[str, pl.DataFrame]]:
+def followed(trace: Trace, rule: str) -> Iterator[tuple[str, pl.DataFrame]]:
     """The departures of each switch port whose arrivals are all known."""
     if trace.changes:
         return trace.skip(rule, "links change or wires disturb packets")
@@ -273,16 +234,16 @@ def _followed(trace: Trace, rule: str) -> Iterator[tuple[str, pl.DataFrame]]:
 _RESTING = {"credit", "policer"}
 
 
-@_rule("work", "Kleinrock 1976 s.3.4: a work-conserving server is not idle while a customer waits")
+@rule("work", "Kleinrock 1976 s.3.4: a work-conserving server is not idle while a customer waits")
 def works(trace: Trace) -> Iterator[Breach]:
     """A transmission begins when the transmitter is free and a packet is there."""
     import numpy as np
 
-    for port, rows in _followed(trace, "work"):
+    for port, rows in followed(trace, "work"):
         if rows["kind"][0] in _RESTING:
             trace.skip("work", "a discipline holds packets back")
             continue
-        time, came, takes = _times(rows)
+        time, came, takes = times(rows)
         soonest = np.minimum.accumulate(came[::-1])[::-1]
         begin = np.maximum(np.concatenate([[0], time[:-1]]), soonest)
         wrong = np.flatnonzero(time != begin + takes)
@@ -293,12 +254,12 @@ def works(trace: Trace) -> Iterator[Breach]:
             yield Breach(text, int(time[at]), port, len(wrong))
 
 
-@_rule("order", "first in, first out: the port decides at arrival and serves in that order")
+@rule("order", "first in, first out: the port decides at arrival and serves in that order")
 def in_order(trace: Trace) -> Iterator[Breach]:
     """A port of a discipline that decides at arrival serves in the order of arrival."""
     import numpy as np
 
-    for port, rows in _followed(trace, "order"):
+    for port, rows in followed(trace, "order"):
         if not trace.fifo(port):
             trace.skip("order", "a discipline chooses its next packet")
             continue
@@ -321,13 +282,13 @@ class _Queue(NamedTuple):
         return found >= limit[0] if reached else found > limit[0]
 
 
-def _found(
+def queue_found(
     rows: pl.DataFrame, at: np.ndarray, ahead: np.ndarray, size: np.ndarray, settings: Any, after: bool
 ) -> _Queue:
     """At `at`, with `ahead` packets having come before: those of them that have not left yet."""
     import numpy as np
 
-    time, _, _ = _times(rows)
+    time, _, _ = times(rows)
     sizes = rows["size"].to_numpy().astype("i8")
     total = np.concatenate([[0], np.cumsum(sizes)])
     gone = np.minimum(np.searchsorted(time, at, side="right"), ahead)
@@ -344,12 +305,12 @@ def _fifos(trace: Trace, rule: str, kinds: set[str]) -> Iterator[tuple[str, pl.D
     present = {trace.discipline(port, True)["kind"] for port in trace.switched}
     if not present & kinds:
         return  # No port has the discipline of which the rule speaks.
-    for port, rows in _followed(trace, rule):
+    for port, rows in followed(trace, rule):
         settings = trace.discipline(port, True)
         if settings["kind"] in kinds:
             came, size = rows["came"].to_numpy().astype("i8"), rows["size"].to_numpy().astype("i8")
             after = settings.get("measure", "before") == "after"
-            yield port, rows, settings, _found(rows, came, np.arange(len(rows)), size, settings, after)
+            yield port, rows, settings, queue_found(rows, came, np.arange(len(rows)), size, settings, after)
         else:
             trace.skip(rule, "a discipline has no such law in the audit")
 
@@ -365,7 +326,7 @@ def _report(port: str, rows: pl.DataFrame, wrong: np.ndarray, queue: _Queue, tex
         yield Breach(full, int(rows["came"][at]), port, len(places))
 
 
-@_rule("limit", "RFC 7567 s.1: a packet that finds the queue full is dropped, and no other")
+@rule("limit", "RFC 7567 s.1: a packet that finds the queue full is dropped, and no other")
 def keeps_limit(trace: Trace) -> Iterator[Breach]:
     """No accepted packet found the queue full; each that was lost as it came did."""
     import numpy as np
@@ -375,26 +336,26 @@ def keeps_limit(trace: Trace) -> Iterator[Breach]:
         limit, after = level(settings["limit"]), settings["measure"] == "after"
         lost = trace.losses.filter((pl.col("port") == port) & (pl.col("cause") == "drops_full"))
         if limit is None:
-            yield from _first(lost, "packet {seq} of flow {flow} is lost, and the queue has no limit")
+            yield from first(lost, "packet {seq} of flow {flow} is lost, and the queue has no limit")
             continue
         yield from _report(port, rows, queue.above(limit, not after), queue, "is queued beyond the limit")
         at, came = lost["time_ps"].to_numpy().astype("i8"), rows["came"].to_numpy().astype("i8")
         # Packets that come at the same instant may have come before it or after it.
         ahead = np.searchsorted(came, at, side="right")
         size = lost["size"].to_numpy().astype("i8")
-        full = _found(rows, at, ahead, size, settings, after).above(limit, not after)
+        full = queue_found(rows, at, ahead, size, settings, after).above(limit, not after)
         # Packets that are held at the end have no departure, so that the last losses cannot be judged.
         known = at < (came[-1] if len(came) else 0)
-        yield from _first(lost.filter(pl.Series(~full & known)), "packet {seq} of flow {flow} found room")
+        yield from first(lost.filter(pl.Series(~full & known)), "packet {seq} of flow {flow} found room")
 
 
-def _marked(rows: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+def marks_of(rows: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Which packets were marked here, and which could have been."""
     before, now = rows["ecn_before"].to_numpy(), rows["ecn"].to_numpy()
     return (now == 3) & (before != 3), (before == 1) | (before == 2)
 
 
-@_rule("codepoint", "RFC 3168 s.5: a router sets CE on ECT packets, and changes nothing else")
+@rule("codepoint", "RFC 3168 s.5: a router sets CE on ECT packets, and changes nothing else")
 def keeps_codepoints(trace: Trace) -> Iterator[Breach]:
     """A switch leaves the codepoint, or sets CE on a packet whose transport can answer."""
     import polars as pl
@@ -402,12 +363,12 @@ def keeps_codepoints(trace: Trace) -> Iterator[Breach]:
     rows = trace.hops.filter(pl.col("came").is_not_null())
     changed = pl.col("ecn") != pl.col("ecn_before")
     wrong = rows.filter(changed & ((pl.col("ecn") != 3) | (pl.col("ecn_before") == 0)))
-    yield from _first(
+    yield from first(
         wrong, "packet {seq} of flow {flow} comes with codepoint {ecn_before} and leaves with {ecn}"
     )
 
 
-@_rule("threshold", "Alizadeh 2010 s.3.1; RFC 8257 s.3.1: mark if the queue is greater than K upon arrival")
+@rule("threshold", "Alizadeh 2010 s.3.1; RFC 8257 s.3.1: mark if the queue is greater than K upon arrival")
 def marks_above(trace: Trace) -> Iterator[Breach]:
     """A packet is marked if it finds more than the threshold, and not otherwise."""
     if trace.faults("mark"):
@@ -416,13 +377,16 @@ def marks_above(trace: Trace) -> Iterator[Breach]:
         if settings["first_exempt"]:
             trace.skip("threshold", "the first packet above the threshold is exempt")
             continue
-        marked, able = _marked(rows)
-        above = queue.above(level(settings["mark_at"]), False)
+        marked, able = marks_of(rows)
+        threshold = level(settings["mark_at"])
+        if threshold is None:
+            continue
+        above = queue.above(threshold, False)
         yield from _report(port, rows, marked & ~above, queue, "is marked")
         yield from _report(port, rows, able & above & ~marked, queue, "is not marked")
 
 
-@_rule("red", "Floyd and Jacobson 1993 fig. 2: no mark while the average is below min_th")
+@rule("red", "Floyd and Jacobson 1993 fig. 2: no mark while the average is below min_th")
 def red_marks(trace: Trace) -> Iterator[Breach]:
     """RED marks only if the queue has ever reached min_th: an average is below the greatest value."""
     import numpy as np
@@ -435,27 +399,30 @@ def red_marks(trace: Trace) -> Iterator[Breach]:
             trace.skip("red", "min_th follows from the rate")
             continue
         seen = np.maximum.accumulate(queue.packets if least[1] else queue.bytes)
-        marked, _ = _marked(rows)
+        marked, _ = marks_of(rows)
         yield from _report(port, rows, marked & (seen < least[0]), queue, "is marked below min_th")
 
 
-@_rule("codel", "RFC 8289 s.5.3: CoDel acts on packets that waited for target or longer")
+@rule("codel", "RFC 8289 s.5.3: CoDel acts on packets that waited for target or longer")
 def codel_marks(trace: Trace) -> Iterator[Breach]:
     """CoDel and FQ-CoDel mark no packet that waited for less than the target."""
     import numpy as np
 
     if trace.faults("mark"):
         return trace.skip("codel", "wires mark packets")
-    for port, rows in _followed(trace, "codel"):
+    kinds = {trace.discipline(port, True)["kind"] for port in trace.switched}
+    if not kinds & {"codel", "fq-codel"}:
+        return
+    for port, rows in followed(trace, "codel"):
         settings = trace.discipline(port, True)
         if settings["kind"] not in ("codel", "fq-codel"):
             continue
         if settings.get("ce_threshold", "none") != "none":
             trace.skip("codel", "packets are marked above a second threshold")
             continue
-        time, came, takes = _times(rows)
+        time, came, takes = times(rows)
         waited = time - takes - came
-        marked, _ = _marked(rows)
+        marked, _ = marks_of(rows)
         wrong = np.flatnonzero(marked & (waited < picoseconds(settings["target"])))
         if len(wrong):
             at = int(wrong[0])
@@ -463,7 +430,7 @@ def codel_marks(trace: Trace) -> Iterator[Breach]:
             yield Breach(text, int(time[at]), port, len(wrong))
 
 
-@_rule("delivery", "docs/reference/tables.md, flows: each byte that arrived counts once")
+@rule("delivery", "docs/reference/tables.md, flows: each byte that arrived counts once")
 def delivers(trace: Trace) -> Iterator[Breach]:
     """A connection's `arrived_bytes` are those that landed; goodput is at most the rate of a link."""
     import polars as pl
@@ -474,7 +441,7 @@ def delivers(trace: Trace) -> Iterator[Breach]:
     fast = flows.join(rates, on="src").filter(pl.col("goodput_bps") > pl.col("rate_bps") * 1.000000001)
     if not trace.changes:
         text = "flow {id} has a goodput of {goodput_bps} b/s from a host of {rate_bps} b/s"
-        yield from _first(fast.with_columns(pl.col("src").alias("port")), text)
+        yield from first(fast.with_columns(pl.col("src").alias("port")), text)
     kinds = [load.get("transport", {}).get("profile", "") for load in trace.experiment["traffic"].values()]
     tcp = all(kind in TCP for kind in kinds)
     if trace.warmup or not tcp or trace.changes:
@@ -492,10 +459,10 @@ def delivers(trace: Trace) -> Iterator[Breach]:
     rows = flows.join(landed, left_on="id", right_on="flow", how="left").with_columns(
         pl.col("landed").fill_null(0), pl.col("dst").alias("port"))  # fmt: skip
     text = "flow {id} counts {arrived_bytes} bytes, and {landed} landed"
-    yield from _first(rows.filter(pl.col("landed") != pl.col("arrived_bytes")), text)
+    yield from first(rows.filter(pl.col("landed") != pl.col("arrived_bytes")), text)
 
 
-@_rule("acknowledgement", "RFC 9293 s.3.10.7.4: an acknowledgement names no byte that did not come")
+@rule("acknowledgement", "RFC 9293 s.3.10.7.4: an acknowledgement names no byte that did not come")
 def acknowledges(trace: Trace) -> Iterator[Breach]:
     """An acknowledgement of TCP leaves its host after the data that it acknowledges landed there."""
     import polars as pl
@@ -515,7 +482,6 @@ def acknowledges(trace: Trace) -> Iterator[Breach]:
     acks = trace.hops.filter((pl.col("pure_ack") == 1) & (pl.col("reverse") == 1) & (pl.col("seq") > 0)
                              & (pl.col("from") == pl.col("dst")))  # fmt: skip
     acks = acks.filter(pl.col("opcode").is_null()).sort("time_ps")
-    both = {"left_on": "time_ps", "right_on": "at", "by": "flow", "check_sortedness": False}
-    known = acks.join_asof(came, **both)
+    known = acks.join_asof(came, left_on="time_ps", right_on="at", by="flow", check_sortedness=False)
     wrong = known.filter(pl.col("seq") > pl.col("e").fill_null(0))
-    yield from _first(wrong, "flow {flow} acknowledges byte {seq}, and byte {e} is the last that came")
+    yield from first(wrong, "flow {flow} acknowledges byte {seq}, and byte {e} is the last that came")

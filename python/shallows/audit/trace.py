@@ -17,7 +17,9 @@ from shallows.audit.quantities import picoseconds
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Trace"]
+    from shallows.audit.windows import Connection
+
+__all__ = ["Trace", "matches"]
 
 _NAMES = ("flow", "reverse", "pure_ack", "seq", "stamp_ps")
 _AT_ARRIVAL = {"drop-tail", "threshold", "red", "tc-red", "double-threshold", "ramp"}
@@ -58,7 +60,7 @@ class Trace:
         """The settings of a port's discipline: `queue` or `nic`, or those that `port` puts in their place."""
         found = self.experiment["queue" if switch else "nic"]
         for names, over in self.experiment.get("port", {}).items():
-            if "queue" in over and any(_matches(name.strip(), port) for name in names.split(",")):
+            if "queue" in over and any(matches(name.strip(), port) for name in names.split(",")):
                 found = over["queue"] if "kind" in over["queue"] else {**found, **over["queue"]}
         return found
 
@@ -74,7 +76,19 @@ class Trace:
 
     @cached_property
     def hops(self) -> pl.DataFrame:
-        """Departures in the order of their ports and times, with `came` (null at a host) and `ecn_before`."""
+        """Departures in the order of their ports and times.
+
+        `came` (null at a host), `came_by`, `ecn_before` and `trimmed_before` belong to the packet's landing.
+        """
+        return self._matched[0]
+
+    @cached_property
+    def kept(self) -> pl.DataFrame:
+        """Landings of packets that neither left their node nor were lost there as they came."""
+        return self._matched[1]
+
+    @cached_property
+    def _matched(self) -> tuple[pl.DataFrame, pl.DataFrame]:
         import polars as pl
 
         ends = self.ports.select("port", "number", "from", "to", "is_switch", "kind", "rate_bps")
@@ -83,7 +97,10 @@ class Trace:
         rows = rows.with_row_index("row")
         landed = rows.filter(pl.col("landed_ps").is_not_null() & (pl.col("lost") == 0))
         landings = landed.select("name", pl.col("to").alias("node"), pl.col("landed_ps").alias("came"),
-                                 pl.col("ecn").alias("ecn_before"))  # fmt: skip
+                                 pl.col("ecn").alias("ecn_before"), pl.col("port").alias("came_by"),
+                                 pl.col("row").alias("landing"),
+                                 pl.col("trimmed").alias("trimmed_before"),
+                                 pl.col("size").alias("size_before"))  # fmt: skip
         if "losses" in self.tables and len(self.tables["losses"]):
             lost = self.losses.select("name", pl.col("from").alias("node"), pl.col("time_ps").alias("came"))
             # A packet that was refused as it came cannot be the one that left.
@@ -95,7 +112,8 @@ class Trace:
         left = rows.sort("time_ps").with_columns(pl.col("from").alias("node")).with_columns(nth)
         # Acknowledgements can be alike; a landing that is left over has the greatest number.
         joined = left.join(landings, on=["name", "node", "nth"], how="left")
-        return joined.sort("number", "time_ps")
+        kept = landings.join(left, on=["name", "node", "nth"], how="anti")
+        return joined.sort("number", "time_ps"), kept
 
     @cached_property
     def losses(self) -> pl.DataFrame:
@@ -117,6 +135,13 @@ class Trace:
         frames = self.hops.filter(pl.col("is_switch") == 1).partition_by("port", as_dict=True)
         return {str(key[0]): frame for key, frame in frames.items()}
 
+    @cached_property
+    def connections(self) -> list[Connection]:
+        """Connections over TCP."""
+        from shallows.audit.windows import connections
+
+        return list(connections(self))
+
     def skip(self, rule: str, why: str) -> None:
         """Notes that `rule` was not applied, or not everywhere."""
         self.unaudited.setdefault(rule, why)
@@ -126,5 +151,6 @@ class Trace:
         return self.discipline(port, True)["kind"] in _AT_ARRIVAL
 
 
-def _matches(pattern: str, port: str) -> bool:
+def matches(pattern: str, port: str) -> bool:
+    """Whether a name fits a pattern with stars."""
     return bool(re.fullmatch(".*".join(re.escape(part) for part in pattern.split("*")), port))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,13 +26,13 @@ Name = Annotated[
 def audit(name: Name, store: StorePath = None, as_json: Json = False) -> None:
     """A run with `probe.audit`, or an experiment to run so: whether its packets keep the rules."""
     found = []
-    for title, tables, experiment in _runs(name, store):
+    for title, tables, experiment, counts in _runs(name, store):
         from shallows.audit import audit as judge
 
         if not experiment["probe"].get("audit") or "packets" not in tables:
             rule = "must be true in a run to be audited; audit the experiment's file, or run it with that"
             raise SpecError([Fault("probe.audit", rule, title)])
-        found.append((title, judge(tables, experiment)))
+        found.append((title, _with_laws(judge(tables, experiment), tables, experiment, counts)))
     if as_json:
         terminal.print_json({"runs": [_document(title, outcome) for title, outcome in found]})
     else:
@@ -41,7 +42,7 @@ def audit(name: Name, store: StorePath = None, as_json: Json = False) -> None:
         raise typer.Exit(1)
 
 
-def _runs(name: str, store: Path | None) -> list[tuple[str, Any, Any]]:
+def _runs(name: str, store: Path | None) -> list[tuple[str, Any, Any, Any]]:
     from shallows.results.store import Store
 
     if re.fullmatch("[0-9a-f]{20}", name):
@@ -49,7 +50,7 @@ def _runs(name: str, store: Path | None) -> list[tuple[str, Any, Any]]:
         if not (place.path / name).is_dir():
             raise SpecError([Fault("audit", f"there is no such run in {place.path}", name)])
         run = place.check(name)
-        return [(name, run.tables, run.experiment)]
+        return [(name, run.tables, run.experiment, run.manifest["counts"])]
     from shallows.document.load import load
     from shallows.document.points import expand
     from shallows.execution.runner import Runner
@@ -57,7 +58,22 @@ def _runs(name: str, store: Path | None) -> list[tuple[str, Any, Any]]:
     document = load(Path(name))
     document["probe"] = {**document.get("probe", {}), "audit": True}
     done = Runner.of(store=store).run(expand(document))
-    return [(one.run.hash, one.run.tables, one.run.experiment) for one in done if one.run is not None]
+    runs = [one.run for one in done if one.run is not None]
+    return [(run.hash, run.tables, run.experiment, run.manifest["counts"]) for run in runs]
+
+
+def _with_laws(outcome: Outcome, tables: Any, experiment: Any, counts: Any) -> Outcome:
+    """The outcome, with the laws of the tables that do not hold as a rule of their own."""
+    from shallows.audit import Rejected
+    from shallows.audit.rule import Breach
+    from shallows.tables import laws
+
+    source = "docs/reference/tables.md: the laws of each table"
+    broken = [
+        Rejected("laws", source, Breach(str(one), 0, one.table, one.rows))
+        for one in laws.broken(tables, experiment, counts)
+    ]
+    return replace(outcome, rejected=(*outcome.rejected, *broken), rules=outcome.rules + 1)
 
 
 def _say(title: str, outcome: Outcome) -> None:

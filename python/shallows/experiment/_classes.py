@@ -2760,7 +2760,7 @@ class Probe(Part):
     """Ports whose packets are recorded one by one as they leave (`run --pcap` writes them for Wireshark). Default: rows cost memory: ask for what is looked at."""
 
     audit: bool = False
-    """All that `./shallows audit` reads: the packets of every port, and those that ports lost. Default: rows cost memory: ask for it where a run is to be audited."""
+    """All that `./shallows audit` reads: the packets of every port, those that ports lost, and each change of a window (`flow_trace`). Default: rows cost memory: ask for it where a run is to be audited."""
 
     trace_rows: int = 20000000
     """Most rows that one trace may hold; a run that needs more ends with an error. Range [1, ]. Default: about 1 GB: memory stays bounded."""

@@ -22,17 +22,30 @@ if TYPE_CHECKING:
 
 __all__ = ["Broken", "Column", "Table", "broken", "relations", "tables"]
 
+FREE = "free: "
+"""Before the reason for which a column has no bound from above."""
+
 UNITS = {"_ps": "ps", "_bps": "b/s", "_bytes": "bytes", "_packets": "packets"}
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, type (`u64?` may be null), legal range beyond that of its type, and meaning."""
+    """A column: its name, type (`u64?` may be null), legal range beyond that of its type, meaning, and bound.
+
+    `most` bounds the column from above, as an expression of the row. `free: reason` says why nothing
+    does. It is empty if the range has an end.
+    """
 
     name: str
     type: str
     range: str
     meaning: str
+    most: str = ""
+
+    @property
+    def bound(self) -> str:
+        """The law that bounds the column from above; empty without one beside its range."""
+        return f"{self.name} <= {self.most}" if self.most and not self.most.startswith(FREE) else ""
 
     @property
     def unit(self) -> str:
@@ -87,11 +100,12 @@ _DROPS = {"{drops}": "", "{drops at the port}": "port", "{drops on the wire}": "
 
 
 def _columns_of(declared: Mapping[str, Any]) -> Iterator[Column]:
-    for key, (dtype, legal, meaning) in declared.items():
+    for key, (dtype, legal, meaning, *most) in declared.items():
         if key in _DROPS:
-            yield from (Column(cause.column, dtype, legal, cause.meaning) for cause in causes(_DROPS[key]))
+            for cause in causes(_DROPS[key]):
+                yield Column(cause.column, dtype, legal, cause.meaning, *most)
         else:
-            yield Column(key, dtype, legal, meaning)
+            yield Column(key, dtype, legal, meaning, *most)
 
 
 def _laws_of(declared: Mapping[str, str]) -> dict[str, str]:
@@ -198,7 +212,7 @@ def _rows(table: Table, frame: pl.DataFrame) -> Iterator[Broken]:
 
     # Differences of unsigned numbers wrap, and sums may: all laws are judged on signed ones of 128 bits.
     signed = frame.with_columns(pl.col(pl.UInt64, pl.UInt32).cast(pl.Int128))
-    for law in table.laws:
+    for law in [*table.laws, *(column.bound for column in table.columns if column.bound)]:
         yield from _outside(table.name, signed, pl.sql_expr(law), law)
 
 

@@ -135,7 +135,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     let hosts = |number: usize| {
         let mut hosts = Hosts::new(number as u32, configs.clone(), infos.clone());
         hosts.ideals = Ideals::new(run.ecmp.sprays());
-        hosts.trace_changes = experiment.probes.flow_trace == TraceWhen::Change;
+        hosts.trace_changes = experiment.probes.windows() == TraceWhen::Change;
         if experiment.probes.waits && partition.whole.is_some() {
             hosts.waits = vec![ClassRecord::default(); classes.len()];
         }
@@ -173,7 +173,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
         traced_ports: traced,
         queue_clock: Clock::new(experiment.probes.queue_trace),
         port_clock: Clock::new(experiment.probes.port_trace),
-        flow_clock: Clock::new(experiment.probes.flow_trace),
+        flow_clock: Clock::new(experiment.probes.windows()),
         queue_rows: vec![],
         port_rows: vec![],
         pause_at: Time::ZERO,
@@ -309,7 +309,7 @@ fn partition(
     if ports.iter().any(reads) {
         whys.push("a queue discipline reads how much a flow has left to send".into());
     }
-    if experiment.probes.flow_trace == TraceWhen::Change {
+    if experiment.probes.windows() == TraceWhen::Change {
         whys.push("flows are traced on change, at both ends at once".into());
     }
     match whys.into_iter().next().filter(|_| experiment.cut != Cut::Never) {

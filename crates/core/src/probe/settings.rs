@@ -70,9 +70,16 @@ crate::params! {
         classes: Names = "*", "", "all";
         /// Ports whose packets are recorded one by one as they leave (`run --pcap` writes them for Wireshark).
         packets: Names = [], "", "rows cost memory: ask for what is looked at";
-        /// All that `./shallows audit` reads: the packets of every port, and those that ports lost.
+        /// All that `./shallows audit` reads: the packets of every port, those that ports lost, and each change of a window (`flow_trace`).
         audit: bool = false, "", "rows cost memory: ask for it where a run is to be audited";
         /// Most rows that one trace may hold; a run that needs more ends with an error.
         trace_rows: u64 = 20000000, "[1, ]", "about 1 GB: memory stays bounded";
+    }
+}
+
+impl ProbeSettings {
+    /// When flows are traced. An audit reads each change of a window.
+    pub fn windows(&self) -> TraceWhen {
+        if self.audit { TraceWhen::Change } else { self.flow_trace }
     }
 }

@@ -49,7 +49,8 @@ impl Laws {
                     .collect::<Vec<_>>()
             });
             let columns = columns.collect();
-            let laws = table["laws"].as_table().expect("a table").keys().map(|law| with_sums(law)).collect();
+            let stated = table["laws"].as_table().expect("a table").keys().map(|law| with_sums(law));
+            let laws = stated.chain(bounds_of(table["columns"].as_table().expect("a table"))).collect();
             tables.insert(name.clone(), Table { columns, laws });
         }
         Laws { tables }
@@ -118,6 +119,16 @@ impl Table {
             }
         }
     }
+}
+
+/// The laws that bound columns from above: the fourth part of each column.
+fn bounds_of(columns: &toml::Table) -> Vec<String> {
+    let bound = |(key, value): (&String, &toml::Value)| {
+        let most = value.get(3).and_then(toml::Value::as_str).filter(|most| !most.starts_with("free: "))?;
+        let names = causes(key).unwrap_or_else(|| vec![key.as_str()]);
+        Some(names.into_iter().map(|name| format!("{name} <= {most}")).collect::<Vec<_>>())
+    };
+    columns.iter().filter_map(bound).flatten().collect()
 }
 
 fn show(column: &Column, row: usize) -> String {

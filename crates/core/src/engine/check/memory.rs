@@ -565,7 +565,7 @@ fn traces(
     let counts = [
         (rows(probes.queue_trace, ports, changes), size_of::<QueueRow>()),
         (rows(probes.port_trace, ports.saturating_mul(classes), changes), size_of::<PortRow>()),
-        (rows(probes.flow_trace, connections, windows as u64), size_of::<FlowTraceRow>()),
+        (rows(probes.windows(), connections, windows as u64), size_of::<FlowTraceRow>()),
         (tapped, size_of::<PacketRow>()),
     ];
     Part {

@@ -275,7 +275,7 @@ fn classes(experiment: &Experiment, faults: &mut Faults) -> (Vec<Class>, Vec<u16
             }
         }
     }
-    let tracing = experiment.probes.flow_trace != TraceWhen::Off;
+    let tracing = experiment.probes.windows() != TraceWhen::Off;
     let record = |name: &&str| Class {
         name: (*name).into(),
         traced: tracing && (all || wanted.0.iter().any(|w| w == name)),

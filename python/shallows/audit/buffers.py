@@ -1,0 +1,266 @@
+"""Rules of memory: shared buffers, accounts of flow control, pauses, and trimming."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from shallows.audit.quantities import level
+from shallows.audit.rule import Breach, first, rule, times
+from shallows.audit.rules import followed, queue_found
+from shallows.audit.trace import matches
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+    from shallows.audit.trace import Trace
+
+
+def _switch(trace: Trace, node: str) -> Mapping[str, Any]:
+    found: dict[str, Any] = {}
+    for names, over in trace.experiment.get("switch", {}).items():
+        if any(matches(name.strip(), node) for name in names.split(",")):
+            found |= over
+    return found
+
+
+@rule("shared", "Choudhury and Hahne 1998 s.III: a queue takes packets while it is below alpha (B - Q)")
+def shares_by_threshold(trace: Trace) -> Iterator[Breach]:
+    """A packet is accepted if its port's queue is below the dynamic threshold and fits, else refused."""
+    import polars as pl
+
+    if not trace.experiment.get("switch"):
+        return
+    if trace.experiment.get("pfc") or any(
+        p.get("pfc") for p in trace.experiment.get("priority", {}).values()
+    ):
+        return trace.skip("shared", "lossless packets pass by the dynamic threshold")
+    if trace.changes:
+        return trace.skip("shared", "links change or wires disturb packets")
+    switches = trace.hops.filter(pl.col("is_switch") == 1).partition_by("from", as_dict=True)
+    for (node,), rows in switches.items():
+        settings = _switch(trace, str(node))
+        memory = level(str(settings.get("buffer", "none")))
+        if memory is None:
+            continue
+        if settings.get("reserve", "none") != "none" or rows["came"].null_count() or rows["trimmed"].sum():
+            trace.skip("shared", "priorities have reserves, or a switch makes or cuts packets")
+            continue
+        yield from _shared(trace, str(node), rows, memory[0], settings.get("alpha", 1.0))
+
+
+def _occupied(rows: pl.DataFrame, at: np.ndarray, late: bool) -> np.ndarray:
+    """Bytes held at `at`. `late`: those that came at the instant count, and those that leave then do."""
+    import numpy as np
+
+    came, left = rows["came"].to_numpy().astype("i8"), rows["time_ps"].to_numpy().astype("i8")
+    size = rows["size"].to_numpy().astype("i8")
+    by_came, by_left = np.argsort(came, kind="stable"), np.argsort(left, kind="stable")
+    entered, gone = (np.concatenate([[0], np.cumsum(size[order])]) for order in (by_came, by_left))
+    inside = np.searchsorted(came[by_came], at, side="right" if late else "left")
+    outside = np.searchsorted(left[by_left], at, side="left" if late else "right")
+    return entered[inside] - gone[outside]
+
+
+def _shared(trace: Trace, node: str, rows: pl.DataFrame, memory: int, alpha: Any) -> Iterator[Breach]:
+    import numpy as np
+    import polars as pl
+
+    lost = trace.losses.filter((pl.col("from") == node) & (pl.col("cause") == "drops_buffer"))
+    until = _held_from(trace, node)
+    for (port,), own in rows.partition_by("port", as_dict=True).items():
+        at, size = own["came"].to_numpy().astype("i8"), own["size"].to_numpy().astype("i8")
+        # The least that can have been held as it came: others of the same instant count as later.
+        free, queue = memory - _occupied(rows, at, False), _occupied(own, at, False)
+        fits = (size <= free) & ((alpha == "none") | (queue < _times(alpha, free)))
+        wrong = np.flatnonzero(~fits)
+        if len(wrong):
+            place = int(wrong[0])
+            text = f"a packet is accepted at {queue[place]} bytes of its queue and {free[place]} free ones"
+            yield Breach(text, int(at[place]), str(port), len(wrong))
+        refused = lost.filter((pl.col("port") == port) & (pl.col("time_ps") < until))
+        at, size = refused["time_ps"].to_numpy().astype("i8"), refused["size"].to_numpy().astype("i8")
+        free, queue = memory - _occupied(rows, at, True), _occupied(own, at, True)
+        fits = (size <= free) & ((alpha == "none") | (queue < _times(alpha, free)))
+        yield from first(
+            refused.filter(pl.Series(fits, dtype=pl.Boolean)),
+            "packet {seq} of flow {flow} had room in the shared buffer",
+        )
+
+
+def _held_from(trace: Trace, node: str) -> int:
+    """When the first packet came to the node that is still there at the end."""
+    import polars as pl
+
+    came = trace.kept.filter(pl.col("node") == node)["came"].to_list()
+    return int(min(came, default=trace.duration))
+
+
+def _times(alpha: Any, free: np.ndarray) -> np.ndarray:
+    return free * (0.0 if alpha == "none" else float(alpha))
+
+
+@rule("account", "IEEE 802.1Q-2018 clause 36: a switch keeps account of the bytes that came by each port")
+def keeps_accounts(trace: Trace) -> Iterator[Breach]:
+    """The most bytes held in a lossless priority that came by a port are those of the table `pauses`."""
+    import numpy as np
+    import polars as pl
+
+    table = trace.tables["pauses"].filter(pl.col("max_held_bytes").is_not_null())
+    if not len(table):
+        return
+    number = _priority(trace)
+    if trace.warmup or trace.changes or number is None:
+        why = (
+            "statistics begin later, links change, or the priority of a packet does not follow from its load"
+        )
+        return trace.skip("account", why)
+    rows = trace.hops.filter((pl.col("is_switch") == 1) & pl.col("came_by").is_not_null())
+    rows = rows.with_columns(number.alias("priority"))
+    lost = trace.losses
+    if len(lost) or len(trace.kept) or rows["trimmed"].sum():
+        # A packet that is held at the end is charged from its landing on.
+        trace.skip("account", "packets that are lost or held at the end have no departure")
+    exact = not len(lost) and not rows["trimmed"].sum()
+    landings = trace.tables["packets"].select("traffic", "reverse").with_row_index("landing")
+    kept = trace.kept.join(landings, on="landing")
+    kept = kept.with_columns(number.alias("priority"))
+    for port in table.iter_rows(named=True):
+        here, there = ends_of(port["port"])
+        by = f"{there}->{here}"
+        own = rows.filter((pl.col("came_by") == by) & (pl.col("priority") == port["priority"]))
+        more = kept.filter((pl.col("came_by") == by) & (pl.col("priority") == port["priority"]))
+        came = np.concatenate([frame["came"].to_numpy().astype("i8") for frame in (own, more)])
+        size = np.concatenate([own["size"].to_numpy(), more["size_before"].to_numpy()]).astype("i8")
+        left = own["time_ps"].to_numpy().astype("i8")
+        least, most = (_most(came, size, left, size[: len(own)], late) for late in (False, True))
+        if not (least <= port["max_held_bytes"] and (not exact or port["max_held_bytes"] <= most)):
+            text = f"{port['max_held_bytes']} bytes are the most that priority {port['priority']} held"
+            yield Breach(f"{text}, and the packets say {most}", trace.duration, port["port"])
+
+
+def ends_of(port: str) -> tuple[str, str]:
+    """The ends of a port; a number of one of several cables stays behind."""
+    here, there = port.split("#")[0].split("->")
+    return here, there
+
+
+def _most(came: np.ndarray, size: np.ndarray, left: np.ndarray, gone: np.ndarray, late: bool) -> int:
+    """The most that is held; `late`: packets that leave at an instant do so after those that come then."""
+    import numpy as np
+
+    if not len(came):
+        return 0
+    at = np.concatenate([came, left])
+    change = np.concatenate([size, -gone])
+    order = np.lexsort((change if not late else -change, at))
+    return int(max(0, np.cumsum(change[order]).max()))
+
+
+@rule("pause", "IEEE 802.1Q-2018 s.36.1: a paused priority sends nothing, and one that is not paused does")
+def pauses_and_resumes(trace: Trace) -> Iterator[Breach]:
+    """A port rests with packets there no longer than it was paused, and sends in the other time."""
+    import numpy as np
+    import polars as pl
+
+    table = trace.tables["pauses"]
+    if not len(table):
+        return
+    if trace.warmup or trace.changes:
+        return trace.skip("pause", "statistics begin later, or links change")
+    paused = table.group_by("port").agg(pl.col("paused_ps").sum(), pl.col("frames_sent").sum())
+    held = {row["port"]: row for row in paused.iter_rows(named=True)}
+    for port, rows in trace.switched.items():
+        if port not in held or rows["came"].null_count():
+            continue
+        time, came, takes = times(rows)
+        # A pause frame of 64 bytes takes 84 on the wire, and goes between two packets.
+        frame = -(-84 * 8 * 10**12 // int(rows["rate_bps"][0]))
+        soonest = np.minimum.accumulate(came[::-1])[::-1]
+        free_at = np.concatenate([[0], time[:-1]])
+        rest = int(np.maximum(time - takes - np.maximum(free_at, soonest), 0).sum())
+        allowed = held[port]["paused_ps"] + int(held[port]["frames_sent"] or 0) * frame
+        if rest > allowed:
+            text = f"the port rests for {rest} ps while packets wait, and pauses take {allowed}"
+            yield Breach(text, trace.duration, port)
+    number = _priority(trace)
+    if number is None:
+        return trace.skip("pause", "the priority of a packet does not follow from its load")
+    takes_ps = pl.col("size").cast(pl.Int64) * 8 * 10**12 // pl.col("rate_bps").cast(pl.Int64)
+    sent = trace.hops.with_columns(number.cast(pl.Int64).alias("priority"), takes_ps.alias("takes"))
+    sent = sent.group_by("port", "priority").agg(
+        pl.col("takes").sum(), pl.col("takes").max().alias("longest")
+    )
+    rows = table.with_columns(pl.col("priority").cast(pl.Int64)).join(sent, on=["port", "priority"])
+    rows = rows.with_columns(pl.lit(trace.duration).alias("time_ps"))
+    # A packet under way when a pause comes is sent to its end.
+    free = trace.duration - pl.col("paused_ps").cast(pl.Int64) + pl.col("paused") * pl.col("longest")
+    text = "priority {priority} sends for {takes} ps, and was paused for {paused_ps}"
+    yield from first(rows.filter(pl.col("takes") > free), text)
+
+
+def _priority(trace: Trace) -> pl.Expr | None:
+    """The priority of a packet, if its load and direction give it."""
+    import polars as pl
+
+    data, acks = {}, {}
+    for name, load in trace.experiment["traffic"].items():
+        own = load.get("transport", {})
+        if own.get("demote_at") or "priority" not in own or own.get("cnp_priority", "none") != "none":
+            return None
+        data[name] = int(own["priority"])
+        answer = own.get("ack_priority", "none")
+        acks[name] = data[name] if answer == "none" else int(answer)
+    back, there = (pl.col("traffic").replace_strict(each, return_dtype=pl.Int64) for each in (acks, data))
+    return pl.when(pl.col("reverse") == 1).then(back).otherwise(there)
+
+
+@rule("trimming", "Handley 2017 s.3.1: a full queue of data trims the packet that comes, or the newest one")
+def trims_when_full(trace: Trace) -> Iterator[Breach]:
+    """Data never exceed their limit, and a packet is trimmed only if the queue of data is full."""
+    import numpy as np
+    import polars as pl
+
+    if "trimming" not in {trace.discipline(port, True)["kind"] for port in trace.switched}:
+        return
+    hosts = set(trace.ports.filter(pl.col("is_switch") == 0)["from"])
+    for port, every in followed(trace, "trimming"):
+        settings = trace.discipline(port, True)
+        rows = every.filter((pl.col("reverse") == 0) & (pl.col("trimmed_before") == 0)).sort("came")
+        if settings["kind"] != "trimming" or not len(rows):
+            continue
+        room = settings["last_hop_room"] if ends_of(port)[1] in hosts else "none"
+        limit = level(settings["limit"] if room == "none" else room)
+        if limit is None:
+            yield from first(
+                rows.filter(pl.col("trimmed") == 1), "packet {seq} of flow {flow} is trimmed, without a limit"
+            )
+            continue
+        cut = rows.filter(pl.col("trimmed") == 1)
+        header = (level(settings["header"]) or (0, False))[0]
+        yield from first(cut.filter(pl.col("size") != header), "a trimmed packet has {size} bytes")
+        whole = rows.filter(pl.col("trimmed") == 0).sort("time_ps")
+        if not len(whole):
+            continue
+        at, size = (frame.to_numpy().astype("i8") for frame in (rows["came"], rows["size_before"]))
+        came = whole["came"].to_numpy().astype("i8")
+        ahead = np.searchsorted(came, at, side="left")
+        queue = queue_found(whole, at, ahead, size, settings, False)
+        length, grows = (queue.packets, 1) if limit[1] else (queue.bytes, size)
+        trimmed = rows["trimmed"].to_numpy() == 1
+        over = np.flatnonzero(~trimmed & (length + grows > limit[0]))
+        if len(over):
+            text = f"a packet is queued behind {length[over[0]]}, and the limit is {settings['limit']}"
+            yield Breach(text, int(at[over[0]]), port, len(over))
+        # One packet that is trimmed later can stand in the queue: the newest, when the next one comes.
+        spare = 1 if limit[1] else int(size.max())
+        # All others that come at the same instant may have come before.
+        most = queue_found(whole, at, np.searchsorted(came, at, side="right"), size, settings, False)
+        full = (most.packets if limit[1] else most.bytes) + grows + spare > limit[0]
+        # Packets that are held at the end have no row by which they count.
+        known = at < _held_from(trace, ends_of(port)[0])
+        early = np.flatnonzero(trimmed & ~full & ~np.append(full[1:], True) & known)
+        if len(early):
+            text = f"a packet is trimmed, and {length[early[0]]} are in the queue of data"
+            yield Breach(text, int(at[early[0]]), port, len(early))

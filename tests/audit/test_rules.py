@@ -1,0 +1,226 @@
+"""Each rule accepts a run that keeps it, and a mutant that breaks it is rejected by this rule alone.
+
+A mutant is a changed setting of the experiment, as if the simulator had another constant, or a changed table.
+"""
+
+import copy
+
+import polars as pl
+import pytest
+from shallows.audit import audit
+from shallows.audit.rule import RULES
+from test_audit import BASE, done
+
+ROCE = {"profile": "roce", "cc": "line-rate"}
+PIE = {
+    "kind": "pie",
+    "target": "20us",
+    "interval": "30us",
+    "max_burst": "100us",
+    "alpha": 12.5,
+    "beta": 125.0,
+}
+PI = {"target": "20us", "interval": "30us", "alpha": 16.0, "beta": 320.0}
+SMALL = {"kind": "drop-tail", "limit": "12pkt"}
+QUICK = {"cc": "newreno", "min_rto": "1ms"}
+TWO = {"kind": "star", "senders": 6, "receivers": 2, "rate": "10Gbps", "delay": "5us"}
+DOCUMENTS = {
+    "dctcp": {"duration": "5ms"},
+    "newreno with ecn": {"duration": "5ms", "transport": {"cc": "newreno", "ecn": "on"}},
+    "cubic with ecn": {"duration": "5ms", "transport": {"cc": "cubic", "ecn": "on"}},
+    "newreno": {"duration": "30ms", "queue": SMALL, "transport": {"cc": "newreno"}},
+    "losses": {
+        "duration": "20ms", "queue": SMALL, "transport": QUICK, "port": {"switch->r0": {"loss": 0.05}},
+    },
+    "silence": {
+        "duration": "40ms", "queue": SMALL, "transport": QUICK,
+        "port": {"switch->r0": {"drop_packets": list(range(30, 400))}},
+    },
+    "poisson": {"traffic": {"p": {
+        "kind": "poisson", "from": "s*", "to": "r0", "every": "5us",
+        "sizes": {"kind": "fixed", "bytes": "3KB"},
+    }}},
+    "messages": {"traffic": {"m": {
+        "kind": "messages", "from": "s*", "to": "r0", "bytes": "6KB", "interval": "100us", "stagger": "7us",
+    }}},
+    "red": {"duration": "10ms", "queue": {
+        "kind": "red", "limit": "90pkt", "min": "10pkt", "max": "30pkt", "w_q": 0.1}},
+    "pie": {"duration": "20ms", "queue": PIE},
+    "pi2": {"duration": "20ms", "queue": {"kind": "pi2"} | PI, "transport": {"cc": "prague"}},
+    "dualpi2": {"duration": "20ms", "queue": {"kind": "dualpi2"} | PI, "transport": {"cc": "prague"}},
+    "dualpi2 at random": {
+        "duration": "20ms", "queue": {"kind": "dualpi2", "draw": "random"} | PI,
+        "transport": {"cc": "prague"},
+    },
+    "shared": {
+        "topology": TWO, "queue": {"kind": "drop-tail", "limit": "none"}, "transport": {"cc": "newreno"},
+        "switch": {"*": {"buffer": "100KB", "alpha": 0.5}},
+        "traffic": {to: {"kind": "bulk", "from": "s*", "to": to} for to in ("r0", "r1")},
+    },
+    "pfc": {
+        "duration": "1ms", "queue": {"kind": "drop-tail", "limit": "none"},
+        "switch": {"*": {"buffer": "400KB"}},
+        "topology": {"kind": "dumbbell", "left": 4, "right": 4, "rate": "40Gbps", "access_rate": "10Gbps",
+                     "delay": "2us"},
+        "priority": {"3": {"pfc": True}}, "transport": ROCE | {"priority": 3},
+        "traffic": {"a": {"kind": "bulk", "from": "l*", "to": "r0"}},
+    },
+    "ndp": {
+        "duration": "1ms", "queue": {"kind": "trimming"}, "transport": {"profile": "ndp", "cc": "line-rate"},
+        "topology": {"kind": "star", "senders": 12, "rate": "10Gbps", "delay": "1us"},
+        "traffic": {"a": {"kind": "incast", "from": "s*", "to": "r0", "response": "90KB"}},
+    },
+    "go-back-n": {
+        "duration": "5ms", "queue": {"kind": "drop-tail", "limit": "40pkt"}, "transport": ROCE,
+        "traffic": {"a": {"kind": "messages", "from": "s*", "to": "r0", "bytes": "100KB", "interval": "1ms"}},
+    },
+    "irn": {
+        "duration": "5ms", "queue": {"kind": "drop-tail", "limit": "40pkt"},
+        "transport": ROCE | {"repair": "irn"},
+        "traffic": {"a": {"kind": "messages", "from": "s*", "to": "r0", "bytes": "100KB", "interval": "1ms"}},
+    },
+    "hpcc": {
+        "duration": "1ms", "queue": {"kind": "drop-tail", "limit": "none"}, "port_control": "hpcc",
+        "transport": {"profile": "roce", "cc": "hpcc"},
+        "traffic": {"a": {"kind": "messages", "from": "s0", "to": "r0", "bytes": "5KB", "interval": "50us"}},
+    },
+}  # fmt: skip
+
+
+def queue(key, value):
+    return lambda experiment, tables: experiment["queue"].update({key: value})
+
+
+def transport(key, value):
+    def change(experiment, tables):
+        for load in experiment["traffic"].values():
+            load["transport"].update({key: value})
+
+    return change
+
+
+def control(key, value):
+    def change(experiment, tables):
+        for load in experiment["traffic"].values():
+            load["transport"]["cc"].update({key: value})
+
+    return change
+
+
+def load(key, value):
+    def change(experiment, tables):
+        for one in experiment["traffic"].values():
+            one[key] = value
+
+    return change
+
+
+def switch(key, value):
+    return lambda experiment, tables: experiment["switch"]["*"].update({key: value})
+
+
+def column(table, name, change):
+    def changed(experiment, tables):
+        frame = tables[table]
+        tables[table] = frame.with_columns(change(pl.col(name)).cast(frame.schema[name]).alias(name))
+
+    return changed
+
+
+def idle_cut(experiment, tables):
+    """A cut in the middle of the run, when the path is all but idle."""
+    trace = tables["flow_trace"]
+    last = trace.tail(1).with_columns(
+        pl.lit(800_000_000, pl.UInt64).alias("time_ps"), pl.col("cwnd_bytes") * 0.5
+    )
+    tables["flow_trace"] = pl.concat([trace.filter(pl.col("time_ps") < 800_000_000), last])
+
+
+def filled_acknowledgements(experiment, tables):
+    """Acknowledgements have data, as when the bytes of SACK blocks were counted so."""
+    filled = pl.when(pl.col("reverse") == 1).then(pl.lit(12, pl.UInt32)).otherwise(pl.col("payload"))
+    tables["packets"] = tables["packets"].with_columns(filled.alias("payload"))
+
+
+MUTANTS = [
+    ("hpcc", "hpcc", idle_cut),
+    ("content", "newreno", filled_acknowledgements),
+    ("starts", "messages", load("interval", "101us")),
+    ("starts", "messages", load("stagger", "8us")),
+    ("starts", "messages", load("bytes", "6001B")),
+    ("starts", "messages", load("count", 3)),
+    ("starts", "dctcp", load("start", "1us")),
+    ("poisson", "poisson", load("every", "10us")),
+    ("poisson", "poisson", column("flows", "start_ps", lambda it: it.rank("ordinal") * 4_900_000)),
+    ("red-average", "red", queue("w_q", 0.02)),
+    ("red-average", "red", queue("min", "15pkt")),
+    ("red-average", "red", queue("max", "14pkt")),
+    ("pie", "pie", queue("alpha", 25.0)),
+    ("pie", "pie", queue("interval", "60us")),
+    ("pie", "pie", queue("mark_ecnth", 0.05)),
+    ("pi2", "pi2", queue("k", 2.2)),
+    ("pi2", "pi2", queue("target", "25us")),
+    ("dualpi2", "dualpi2", queue("k", 2.02)),
+    ("dualpi2", "dualpi2", queue("target", "20500ns")),
+    ("dualpi2", "dualpi2", queue("threshold", "100us")),
+    ("dualpi2", "dualpi2 at random", queue("k", 2.2)),
+    ("shared", "shared", switch("alpha", 0.55)),
+    ("shared", "shared", switch("alpha", 0.45)),
+    ("shared", "shared", switch("buffer", "97KB")),
+    ("shared", "shared", switch("buffer", "103KB")),
+    ("account", "pfc", column("pauses", "max_held_bytes", lambda it: it + 3000)),
+    ("account", "pfc", column("pauses", "max_held_bytes", lambda it: it * 0.9)),
+    ("pause", "pfc", column("pauses", "paused_ps", lambda it: it * 0.5)),
+    ("pause", "pfc", column("pauses", "paused_ps", lambda it: it * 1.2)),
+    ("trimming", "ndp", queue("limit", "7pkt")),
+    ("trimming", "ndp", queue("limit", "10pkt")),
+    ("trimming", "ndp", queue("header", "80B")),
+    ("window", "newreno with ecn", column("flow_trace", "cwnd_bytes", lambda it: it * 0.5)),
+    ("growth", "dctcp", transport("initial_window", "9pkt")),
+    ("growth", "dctcp", transport("slow_start_limit", 0.5)),
+    ("cut", "dctcp", control("reduction", 0.525)),
+    ("cut", "newreno with ecn", control("ecn_beta", 0.52)),
+    ("cut", "cubic with ecn", control("ecn_beta", 0.72)),
+    ("alpha", "dctcp", control("g", 0.065)),
+    ("alpha", "dctcp", control("initial_alpha", 0.9)),
+    ("retransmission", "newreno", transport("dup_acks", 4)),
+    ("retransmission", "losses", transport("min_rto", "1200us")),
+    ("timer", "silence", transport("rto_backoff", 3)),
+    ("timer", "silence", transport("max_rto", "3ms")),
+    ("roundtrip", "losses", column("flow_trace", "srtt_ps", lambda it: it * 1.001)),
+    ("go-back-n", "go-back-n", column("packets", "nak", lambda it: it * 0)),
+    ("irn", "irn", column("packets", "nak", lambda it: it * 0)),
+]
+"""The rule that alone rejects, the document, and the change."""
+
+
+@pytest.fixture(scope="module")
+def runs():
+    kept = {}
+
+    def run(name):
+        if name not in kept:
+            kept[name] = done(BASE | DOCUMENTS[name])
+        return kept[name]
+
+    return run
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_real_run_is_accepted(runs, name):
+    run = runs(name)
+    assert [str(one) for one in audit(run.tables, run.experiment).rejected] == []
+
+
+@pytest.mark.parametrize("number", range(len(MUTANTS)))
+def test_a_mutant_is_rejected_by_its_rule_alone(runs, number):
+    rule, name, change = MUTANTS[number]
+    run = runs(name)
+    experiment, tables = copy.deepcopy(dict(run.experiment)), dict(run.tables)
+    change(experiment, tables)
+    assert {one.rule for one in audit(tables, experiment).rejected} == {rule}
+
+
+def test_each_rule_of_controls_and_loads_has_a_mutant_of_its_own():
+    packets = {rule.name for rule in RULES if rule.check.__module__ == "shallows.audit.rules"}
+    assert {rule.name for rule in RULES} - packets == {rule for rule, _, _ in MUTANTS} - packets
