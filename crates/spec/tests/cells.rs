@@ -7,6 +7,8 @@ use common::{Tables, load, set};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shallows_core::experiment::Cut;
+use shallows_core::params::ParamType;
+use shallows_core::transport::entropy::Entropy;
 use shallows_core::{Control, Simulation};
 use shallows_units::{Span, Time};
 use std::collections::BTreeMap;
@@ -318,6 +320,20 @@ fn queue_pairs_give_the_same_bytes_on_any_threads() {
     }
 }
 
+/// Two and three threads, and a run in steps, give the bytes of the run `alone`.
+fn same_on_any_threads(document: &Value, alone: &Simulation) {
+    for threads in [2, 3] {
+        assert_eq!(hashes(alone), hashes(&worked(document, threads)), "{threads} threads");
+    }
+    let mut stepped = cut(document, Cut::Always);
+    let mut until = Time::ZERO;
+    while !stepped.advance(until, &Control::new()).expect("the run ends") {
+        assert!(stepped.books().balance());
+        until += Span::us(83);
+    }
+    assert_eq!(hashes(alone), hashes(&stepped));
+}
+
 /// NDP over all paths, with headers that return and losses on the wires: any threads and stops give the same bytes.
 #[test]
 fn pulls_give_the_same_bytes_on_any_threads() {
@@ -340,16 +356,7 @@ fn pulls_give_the_same_bytes_on_any_threads() {
         assert!(tables.u64("queues", column).iter().sum::<u64>() > 0, "{column}");
     }
     assert_eq!(tables.u64("flows", "delivered_bytes"), tables.u64("flows", "bytes"));
-    for threads in [2, 3] {
-        assert_eq!(hashes(&alone), hashes(&worked(&document, threads)), "{threads} threads");
-    }
-    let mut stepped = cut(&document, Cut::Always);
-    let mut until = Time::ZERO;
-    while !stepped.advance(until, &Control::new()).expect("the run ends") {
-        assert!(stepped.books().balance());
-        until += Span::us(83);
-    }
-    assert_eq!(hashes(&alone), hashes(&stepped));
+    same_on_any_threads(&document, &alone);
 }
 
 /// ExpressPass over paths that are alike there and back, with losses on the wires: any threads and stops give the same bytes.
@@ -373,16 +380,7 @@ fn credits_give_the_same_bytes_on_any_threads() {
         assert!(tables.u64("queues", column).iter().sum::<u64>() > 0, "{column}");
     }
     assert_eq!(tables.u64("flows", "delivered_bytes"), tables.u64("flows", "bytes"));
-    for threads in [2, 3] {
-        assert_eq!(hashes(&alone), hashes(&worked(&document, threads)), "{threads} threads");
-    }
-    let mut stepped = cut(&document, Cut::Always);
-    let mut until = Time::ZERO;
-    while !stepped.advance(until, &Control::new()).expect("the run ends") {
-        assert!(stepped.books().balance());
-        until += Span::us(83);
-    }
-    assert_eq!(hashes(&alone), hashes(&stepped));
+    same_on_any_threads(&document, &alone);
 }
 
 /// Mean over flows of the logarithm of their completion times.
@@ -454,14 +452,39 @@ fn grants_give_the_same_bytes_on_any_threads() {
     let tables = Tables::of(&alone);
     assert!(tables.u64("queues", "drops_wire").iter().sum::<u64>() > 0);
     assert_eq!(tables.u64("flows", "delivered_bytes"), tables.u64("flows", "bytes"));
-    for threads in [2, 3] {
-        assert_eq!(hashes(&alone), hashes(&worked(&document, threads)), "{threads} threads");
+    same_on_any_threads(&document, &alone);
+}
+
+/// Ultra Ethernet over every choice of paths, with trimmed packets, marks, headers that return and losses on the wires: any threads and
+/// stops give the same bytes.
+#[test]
+fn entropy_values_give_the_same_bytes_on_any_threads() {
+    let mut document = tree(4, "100KB");
+    set(&mut document, "duration", json!("8ms"));
+    document["queue"] =
+        json!({"kind": "trimming", "limit": "12KB", "header_limit": "6pkt", "kmin": "3KB", "kmax": "10KB"});
+    document["port"] = json!({"edge*->*": {"loss": 0.002, "duplicate": 0.002}});
+    set(
+        &mut document,
+        "traffic.incast",
+        json!({"kind": "bulk", "from": "h0..h11", "to": "h12", "bytes": "100KB"}),
+    );
+    set(&mut document, "probe", json!({"packets": "*->h12", "flow_trace": "100us", "nic_queues": true}));
+    for entropy in Entropy::ALL {
+        document["transport"] = json!({
+            "profile": "uec", "cc": "nscc", "mtu": "1460B", "timeout": "200us", "entropy": entropy.show(),
+        });
+        let alone = worked(&document, 1);
+        let tables = Tables::of(&alone);
+        for column in ["trims", "marks", "returned", "drops_wire"] {
+            assert!(tables.u64("queues", column).iter().sum::<u64>() > 0, "{column}");
+        }
+        assert_eq!(
+            tables.u64("flows", "delivered_bytes"),
+            tables.u64("flows", "bytes"),
+            "{}",
+            entropy.show()
+        );
+        same_on_any_threads(&document, &alone);
     }
-    let mut stepped = cut(&document, Cut::Always);
-    let mut until = Time::ZERO;
-    while !stepped.advance(until, &Control::new()).expect("the run ends") {
-        assert!(stepped.books().balance());
-        until += Span::us(83);
-    }
-    assert_eq!(hashes(&alone), hashes(&stepped));
 }

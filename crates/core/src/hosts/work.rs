@@ -11,6 +11,7 @@ use crate::net::{Change, Happened, Net, Network};
 use crate::packet::{Flags, NONE, Packet};
 use crate::probe::traces::FlowTraceRow;
 use crate::routing::ideal::Ideals;
+use crate::transport::half::TakesTurns;
 use crate::transport::halves::with_sender;
 use crate::transport::{AnyReceiver, AnySender, Config, State};
 use shallows_units::Time;

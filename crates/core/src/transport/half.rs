@@ -3,8 +3,9 @@
 use super::config::Config;
 use super::window::Window;
 use crate::cc::{CongestionControl, Cx, FlowInfo, MessageInfo};
+use crate::net::Net;
 use crate::packet::{Flags, Packet};
-use shallows_units::Time;
+use shallows_units::{Bytes, Rate, Time};
 
 /// Where the connection is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,4 +124,37 @@ pub struct Turn {
     pub at: Time,
     /// A packet waits for that.
     pub waits: bool,
+}
+
+impl Turn {
+    /// A packet of `size` bytes was handed to the port of `flow`'s host, whose card sends at `line`: no other is before it has left.
+    pub fn taken(&mut self, flow: u32, size: u16, line: Rate, net: &mut Net) {
+        self.at = net.leaves_host_at(flow).max(net.now + line.transmit(Bytes(size.into())));
+    }
+}
+
+/// A sending end with one timer, which waits for its turn at the host's port: NDP's, Homa's and Ultra Ethernet's.
+pub trait TakesTurns {
+    /// What all ends have, and its turn.
+    fn parts(&self) -> (&Half, Turn);
+    /// The timer has expired.
+    fn on_timeout(&mut self, config: &Config, now: Time);
+    /// Sends what may go now, and sets the timer.
+    fn pump(&mut self, config: &Config, net: &mut Net);
+
+    /// When this end wants to be woken.
+    #[inline]
+    fn wake_at(&self) -> Time {
+        let (half, turn) = self.parts();
+        if turn.waits { half.rto_at.min(turn.at) } else { half.rto_at }
+    }
+
+    /// A timer event has come.
+    #[inline(never)]
+    fn on_timer(&mut self, config: &Config, net: &mut Net) {
+        if net.now >= self.parts().0.rto_at {
+            self.on_timeout(config, net.now);
+        }
+        self.pump(config, net);
+    }
 }

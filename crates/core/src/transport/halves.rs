@@ -3,7 +3,7 @@
 use super::config::{Config, TransportKind};
 use super::datagram::{DatagramReceiver, DatagramSender, Late};
 use super::expresspass::{CreditReceiver, CreditSender};
-use super::half::{Half, SenderCounts, State};
+use super::half::{Half, SenderCounts, State, TakesTurns};
 use super::homa::{HomaReceiver, HomaSender};
 use super::ndp::{NdpReceiver, NdpSender};
 use super::receiver::{Receiver, ReceiverCounts};

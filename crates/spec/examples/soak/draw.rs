@@ -38,12 +38,12 @@ struct Param {
     required: bool,
 }
 
-/// Whether a control runs over RoCEv2 with its defaults, and without a protocol of switches.
-fn is_over_roce(name: &str) -> bool {
+/// Whether `runs` holds for a control with its defaults.
+fn is_over(name: &str, runs: fn(&Algorithm) -> bool) -> bool {
     let settings = Map::from_iter([("kind".to_owned(), name.into())]);
     let mut faults = Faults::default();
     let read = Algorithm::read(&mut Table::new("transport.cc", &settings, &mut faults));
-    faults.0.is_empty() && read.is_some_and(|cc| cc.runs_over_roce() && cc.protocol().is_none())
+    faults.0.is_empty() && read.is_some_and(|cc| runs(&cc))
 }
 
 /// Declared parameters by section and component, without those that only another backend runs.
@@ -121,7 +121,7 @@ impl Sections {
             document["switch"]["*"] = self.single(chance, "switch", 0.7);
         }
         document["transport"] = self.transport(chance);
-        if document["transport"]["profile"] == "ndp" {
+        if document["transport"]["profile"] == "ndp" || document["transport"]["profile"] == "uec" {
             self.trimming(chance, &mut document);
         } else if document["transport"]["profile"] == "expresspass" {
             self.meters(chance, &mut document);
@@ -134,7 +134,7 @@ impl Sections {
         if chance.chance(0.25) {
             self.events(chance, duration, &hosts, &mut document);
         }
-        if ["roce", "ndp", "expresspass", "homa"]
+        if ["roce", "ndp", "uec", "expresspass", "homa"]
             .iter()
             .any(|profile| document["transport"]["profile"] == *profile)
         {
@@ -149,13 +149,21 @@ impl Sections {
         document
     }
 
-    /// Ports that trim, as NDP needs them.
+    /// Ports that trim, as NDP and Ultra Ethernet need them; the latter has marks, too, and its own choice of paths.
     fn trimming(&self, chance: &mut Stream, document: &mut Value) {
         let mut queue = Map::from_iter([("kind".to_owned(), "trimming".into())]);
         settings(chance, &self.0["queue"]["trimming"], false, 0.3, &mut queue);
         queue.insert("limit".into(), one(chance, &["1pkt", "8pkt", "8pkt", "30KB"]).into());
         document["queue"] = Value::Object(queue);
-        document["ecmp"] = one(chance, &["flow", "permutation", "permutation"]).into();
+        if document["transport"]["profile"] == "uec" {
+            document["queue"]["last_hop_room"] = one(chance, &["none", "2pkt", "60KB"]).into();
+            let marks = one(chance, &[None, Some(("1KB", "4KB")), Some(("6KB", "25KB"))]);
+            let marks = marks.map_or(["none"; 2], |(least, most)| [least, most]);
+            (document["queue"]["kmin"], document["queue"]["kmax"]) = (marks[0].into(), marks[1].into());
+            document["ecmp"] = one(chance, &["flow", "flow", "weighted"]).into();
+        } else {
+            document["ecmp"] = one(chance, &["flow", "permutation", "permutation"]).into();
+        }
         document.as_object_mut().expect("a table").remove("switch");
     }
 
@@ -197,7 +205,7 @@ impl Sections {
             return Self::levels(document);
         }
         let sorted =
-            ["ndp", "expresspass"].iter().any(|profile| document["transport"]["profile"] == *profile);
+            ["ndp", "uec", "expresspass"].iter().any(|profile| document["transport"]["profile"] == *profile);
         if sorted || !chance.chance(0.25) {
             for key in ["priority", "ack_priority"] {
                 document["transport"].as_object_mut().expect("a table").remove(key);
@@ -258,10 +266,9 @@ impl Sections {
             chosen.retain(|key, _| !other.contains(&key.as_str()) && key != "cnp_priority");
             chosen.insert("repair".into(), repair.into());
             chosen.insert("mtu".into(), one(chance, &sizes).into());
-            let controls: Vec<&String> = self.0["transport.cc"].keys().collect();
-            let others: Vec<&str> =
-                controls.iter().map(|name| name.as_str()).filter(|name| !is_over_roce(name)).collect();
-            chosen.insert("cc".into(), self.component(chance, "transport.cc", &others, false, 0.3));
+            // Without a protocol of switches.
+            let control = self.control(chance, |cc| cc.runs_over_roce() && cc.protocol().is_none());
+            chosen.insert("cc".into(), control);
             if chance.chance(0.2) {
                 // READ has no acknowledgements, and goes back to a gap.
                 let controls =
@@ -288,6 +295,15 @@ impl Sections {
         } else if profile == "ndp" {
             chosen.insert("mtu".into(), one(chance, &sizes[..4]).into());
             chosen.insert("cc".into(), "line-rate".into());
+        } else if profile == "uec" {
+            let choices = self.0["transport"][profile].iter().find(|param| param.name == "entropy");
+            let choices: Vec<&str> = choices.expect("a setting").choices.iter().map(String::as_str).collect();
+            chosen.extend([
+                ("mtu".into(), one(chance, &sizes[..4]).into()),
+                ("timeout".into(), one(chance, &["20us", "100us", "1ms"]).into()),
+                ("entropy".into(), one(chance, &choices).into()),
+                ("cc".into(), self.control(chance, Algorithm::runs_over_uec)),
+            ]);
         } else if profile == "homa" {
             let (above, cutoffs) = one(chance, &[(0, "[]"), (1, "[]"), (3, r#"["2KB", "20KB"]"#)]);
             chosen.extend([
@@ -305,6 +321,13 @@ impl Sections {
             chosen.insert("cc".into(), self.component(chance, "transport.cc", &[], false, 0.3));
         }
         Value::Object(chosen)
+    }
+
+    /// A control for which `runs` holds.
+    fn control(&self, chance: &mut Stream, runs: fn(&Algorithm) -> bool) -> Value {
+        let all = self.0["transport.cc"].keys().map(String::as_str);
+        let others: Vec<&str> = all.filter(|name| !is_over(name, runs)).collect();
+        self.component(chance, "transport.cc", &others, false, 0.3)
     }
 
     fn load(&self, chance: &mut Stream, hosts: &[String]) -> Value {

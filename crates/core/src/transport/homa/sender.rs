@@ -7,7 +7,7 @@ use crate::cc::{FlowInfo, MessageInfo};
 use crate::net::Net;
 use crate::packet::level::stamp;
 use crate::packet::{Extension, Flags, Packet};
-use crate::transport::half::{Half, Turn};
+use crate::transport::half::{Half, TakesTurns, Turn};
 use crate::transport::ranges::Ranges;
 use crate::transport::rtt::RttEstimator;
 use crate::transport::{Config, State};
@@ -188,25 +188,6 @@ impl HomaSender {
         !self.again.is_empty() || self.messages.iter().any(|message| message.next < message.granted)
     }
 
-    /// Sends what may go now. Two packets stand in the host's port at most (s.3.2), so that it finds the message with least left there
-    /// while another packet leaves.
-    fn pump(&mut self, config: &Config, net: &mut Net) {
-        if self.half.state != State::Established {
-            return;
-        }
-        self.turn.waits = false;
-        while self.may_send() {
-            if let Some(at) = net.held_at_host(self.half.flow, config.packet) {
-                self.turn = Turn { at, waits: true };
-                break;
-            }
-            self.send_next(config, net);
-        }
-        if self.half.rto_at == Time::MAX {
-            self.set_timer(config, net.now);
-        }
-    }
-
     fn send_next(&mut self, config: &Config, net: &mut Net) {
         let repeated = self.again.iter().next();
         let place = match repeated {
@@ -259,26 +240,10 @@ impl HomaSender {
         self.half.rto_at = if self.messages.iter().any(Self::is_silent) { now + span } else { Time::MAX };
     }
 
-    /// When this sender wants to be woken.
-    #[inline]
-    pub fn wake_at(&self) -> Time {
-        if self.turn.waits { self.half.rto_at.min(self.turn.at) } else { self.half.rto_at }
-    }
-
-    /// A timer event has come.
-    #[inline(never)]
-    pub fn on_timer(&mut self, config: &Config, net: &mut Net) {
-        if net.now >= self.half.rto_at {
-            self.on_timeout(config);
-            self.set_timer(config, net.now);
-        }
-        self.pump(config, net);
-    }
-
     /// Nothing has come for long: the first packet of each message that was sent goes again, so that its receiver learns of it, or says
     /// again that it is whole.
     #[cold]
-    fn on_timeout(&mut self, config: &Config) {
+    fn remind(&mut self, config: &Config) {
         if self.may_send() {
             return; // what waits in this host will be answered
         }
@@ -288,5 +253,35 @@ impl HomaSender {
             let beyond = message.end.min(message.start.saturating_add(config.rules.mss));
             self.again.add(message.start, beyond);
         }
+    }
+}
+
+impl TakesTurns for HomaSender {
+    fn parts(&self) -> (&Half, Turn) {
+        (&self.half, self.turn)
+    }
+
+    /// Sends what may go now. Two packets stand in the host's port at most (s.3.2), so that it finds the message with least left there
+    /// while another packet leaves.
+    fn pump(&mut self, config: &Config, net: &mut Net) {
+        if self.half.state != State::Established {
+            return;
+        }
+        self.turn.waits = false;
+        while self.may_send() {
+            if let Some(at) = net.held_at_host(self.half.flow, config.packet) {
+                self.turn = Turn { at, waits: true };
+                break;
+            }
+            self.send_next(config, net);
+        }
+        if self.half.rto_at == Time::MAX {
+            self.set_timer(config, net.now);
+        }
+    }
+
+    fn on_timeout(&mut self, config: &Config, now: Time) {
+        self.remind(config);
+        self.set_timer(config, now);
     }
 }

@@ -8,11 +8,11 @@ use crate::cc::{FlowInfo, MessageInfo};
 use crate::net::Net;
 use crate::packet::{Extension, Flags, NONE, Packet};
 use crate::transport::cutting::Cutting;
-use crate::transport::half::{Half, Turn};
+use crate::transport::half::{Half, TakesTurns, Turn};
 use crate::transport::ranges::Ranges;
 use crate::transport::rtt::RttEstimator;
 use crate::transport::{Config, State};
-use shallows_units::{Bytes, Rate, Span, Time};
+use shallows_units::{Rate, Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The last [`HISTORY`] answers, of those that are kept (the authors' simulator: `HIST_LEN`).
@@ -223,29 +223,6 @@ impl NdpSender {
         self.emit(again.unwrap_or(self.next), again.is_some(), config, net);
     }
 
-    /// Sends the next packet if it may go now; one alone stands in the host's port, so that the flows of a host take turns there.
-    fn pump(&mut self, config: &Config, net: &mut Net) {
-        if self.half.state != State::Established {
-            return;
-        }
-        if self.has_data() && self.unanswered.is_empty() && self.due == 0 && self.credit == 0 {
-            // Nothing is on the way that would cause a pull.
-            if self.again.is_empty() {
-                self.unpulled = config.ndp.window;
-            } else {
-                self.credit = 1;
-            }
-        }
-        if self.turn.at <= net.now && self.may_send() {
-            self.send_next(config, net);
-        }
-        if !self.has_data() {
-            self.credit = 0; // the receiver pulled more than there is
-        }
-        self.turn.waits = self.may_send();
-        self.set_timer(config, net.now);
-    }
-
     fn emit(&mut self, seq: u64, again: bool, config: &Config, net: &mut Net) {
         let payload = config.rules.mss.min(self.cutting.message_of(seq).1 - seq).min(self.half.written - seq);
         let beyond = seq + payload;
@@ -258,8 +235,7 @@ impl NdpSender {
         let size = config.header + payload as u16;
         net.send(&self.half.packet(seq, (size, flags), NONE, net.now));
         let left = net.sent_by(self.half.flow);
-        self.turn.at =
-            net.leaves_host_at(self.half.flow).max(net.now + self.line.transmit(Bytes(size.into())));
+        self.turn.taken(self.half.flow, size, self.line, net);
         self.unanswered.insert(seq, (left, payload));
         self.order.push_back((left, seq));
         self.flight += payload;
@@ -285,20 +261,34 @@ impl NdpSender {
             Time::MAX
         };
     }
+}
 
-    /// When this sender wants to be woken.
-    #[inline]
-    pub fn wake_at(&self) -> Time {
-        if self.turn.waits { self.half.rto_at.min(self.turn.at) } else { self.half.rto_at }
+impl TakesTurns for NdpSender {
+    fn parts(&self) -> (&Half, Turn) {
+        (&self.half, self.turn)
     }
 
-    /// A timer event has come.
-    #[inline(never)]
-    pub fn on_timer(&mut self, config: &Config, net: &mut Net) {
-        if net.now >= self.half.rto_at {
-            self.on_timeout(config, net.now);
+    /// Sends the next packet if it may go now; one alone stands in the host's port, so that the flows of a host take turns there.
+    fn pump(&mut self, config: &Config, net: &mut Net) {
+        if self.half.state != State::Established {
+            return;
         }
-        self.pump(config, net);
+        if self.has_data() && self.unanswered.is_empty() && self.due == 0 && self.credit == 0 {
+            // Nothing is on the way that would cause a pull.
+            if self.again.is_empty() {
+                self.unpulled = config.ndp.window;
+            } else {
+                self.credit = 1;
+            }
+        }
+        if self.turn.at <= net.now && self.may_send() {
+            self.send_next(config, net);
+        }
+        if !self.has_data() {
+            self.credit = 0; // the receiver pulled more than there is
+        }
+        self.turn.waits = self.may_send();
+        self.set_timer(config, net.now);
     }
 
     #[cold]

@@ -8,11 +8,11 @@ use crate::net::Net;
 use crate::packet::{Extension, Flags, NONE, Packet};
 use crate::transport::cutting::Cutting;
 use crate::transport::entropy::{AnyChoice, Met};
-use crate::transport::half::{Half, Turn};
+use crate::transport::half::{Half, TakesTurns, Turn};
 use crate::transport::ranges::Ranges;
 use crate::transport::rtt::RttEstimator;
 use crate::transport::{Config, State};
-use shallows_units::{Bytes, Rate, Span, Time};
+use shallows_units::{Rate, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A packet without an answer.
@@ -270,20 +270,6 @@ impl UecSender {
         fits.then_some((seq, payload, again))
     }
 
-    /// Sends the next packet if it may go now; one alone stands in the host's port, so that the flows of a host take turns there.
-    fn pump(&mut self, config: &Config, net: &mut Net) {
-        if self.half.state != State::Established {
-            return;
-        }
-        if self.turn.at <= net.now
-            && let Some(packet) = self.allowed(config)
-        {
-            self.emit(packet, config, net);
-        }
-        self.turn.waits = self.allowed(config).is_some();
-        self.half.rto_at = self.dues.first().map_or(Time::MAX, |(due, _)| *due);
-    }
-
     fn emit(&mut self, (seq, payload, again): (u64, u64, Option<Again>), config: &Config, net: &mut Net) {
         let now = net.now;
         let beyond = seq + payload;
@@ -312,29 +298,32 @@ impl UecSender {
         packet.label = net.directory.routing.with_entropy(packet.label, entropy);
         net.send(&packet);
         let left = net.sent_by(self.half.flow);
-        self.turn.at = net.leaves_host_at(self.half.flow).max(now + self.line.transmit(Bytes(size.into())));
+        self.turn.taken(self.half.flow, size, self.line, net);
         let again = again.unwrap_or(Again { payload, timeouts: 0, before: 0 });
         let due = left + config.uec.timer(again.timeouts);
         let (timeouts, before) = (again.timeouts, again.before);
         self.unanswered.insert(seq, Sent { stamp: now, due, payload, entropy, timeouts, before });
         self.dues.insert((due, seq));
     }
+}
 
-    // ---- timers ----
-
-    /// When this sender wants to be woken.
-    #[inline]
-    pub fn wake_at(&self) -> Time {
-        if self.turn.waits { self.half.rto_at.min(self.turn.at) } else { self.half.rto_at }
+impl TakesTurns for UecSender {
+    fn parts(&self) -> (&Half, Turn) {
+        (&self.half, self.turn)
     }
 
-    /// A timer event has come.
-    #[inline(never)]
-    pub fn on_timer(&mut self, config: &Config, net: &mut Net) {
-        if net.now >= self.half.rto_at {
-            self.on_timeout(config, net.now);
+    /// Sends the next packet if it may go now; one alone stands in the host's port, so that the flows of a host take turns there.
+    fn pump(&mut self, config: &Config, net: &mut Net) {
+        if self.half.state != State::Established {
+            return;
         }
-        self.pump(config, net);
+        if self.turn.at <= net.now
+            && let Some(packet) = self.allowed(config)
+        {
+            self.emit(packet, config, net);
+        }
+        self.turn.waits = self.allowed(config).is_some();
+        self.half.rto_at = self.dues.first().map_or(Time::MAX, |(due, _)| *due);
     }
 
     #[cold]
