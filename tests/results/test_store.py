@@ -173,13 +173,15 @@ def test_where_the_store_is(monkeypatch, tmp_path):
     assert str(store_path("here")) == "here"
 
 
+words = st.text(st.characters(codec="utf-8"), max_size=5)
 values = st.recursive(
-    st.booleans() | st.integers() | st.text(st.characters(codec="utf-8")),
-    lambda x: st.lists(x) | st.dictionaries(st.text(st.characters(codec="utf-8")), x),
+    st.booleans() | st.integers() | words,
+    lambda x: st.lists(x, max_size=3) | st.dictionaries(words, x, max_size=3),
+    max_leaves=8,
 )
 
 
-@given(st.dictionaries(st.text(st.characters(codec="utf-8")), values))
+@given(st.dictionaries(words, values, max_size=5))
 def test_the_hash_does_not_hang_on_the_order_of_keys(experiment):
     key = key_of(experiment | {"seed": 1})
     assert key == key_of({"seed": 1} | dict(reversed(experiment.items())))
