@@ -13,7 +13,10 @@ PROGRAM = ROOT / "docs/programs/features.py"
 NAMES = ("ipv6", "mptcp", "ktls", "bpf", "tun", "tracefs", "police", "config")
 BUILT = next((row for row in kernel.status() if "features.config" in row["source"]), None)
 
+DEBUG = next((row for row in kernel.status() if "debug.config" in row["source"]), None)
+
 needs_features = pytest.mark.skipif(BUILT is None, reason="run ./shallows linux build --config features")
+needs_debug = pytest.mark.skipif(DEBUG is None, reason="run ./shallows linux build --config debug")
 
 
 def options(name="features"):
@@ -82,3 +85,22 @@ def test_a_host_takes_any_control_as_its_default(tmp_path):
     )
     [end] = execute(tmp_path, ("s0", write.replace("bbr", "dctcp")), kernel=BUILT["hash"]).programs
     assert (end.status, end.stdout) == (0, b"dctcp\n")
+
+
+TRANSFER = (
+    'import socket; s = socket.create_server(("", 9)); c, _ = s.accept();'
+    " print(sum(iter(lambda: len(c.recv(65536)), 0)))",
+    'import socket; s = socket.create_connection(("r0", 9)); s.sendall(bytes(2000000))',
+)
+
+
+@needs_debug
+def test_a_kernel_that_checks_itself_runs_a_transfer_and_reports_nothing(tmp_path):
+    """KASAN and lockdep watch a transfer that fills the queue."""
+    taken = (kernel.named(DEBUG["hash"]).path.parent / "config").read_text().splitlines()
+    assert DEBUG["without"] == [] and not set(options("debug")) - set(taken)
+    take, send = TRANSFER
+    commands = ("r0", f"{sys.executable} -c '{take}'"), ("s0", f"sleep 0.2; {sys.executable} -c '{send}'")
+    found = execute(tmp_path, *commands, kernel=DEBUG["hash"])
+    assert found.programs[0].stdout == b"2000000\n" and found.notes == (), found
+    assert found.queues.filter(port="switch->r0")["max_packets"].item() > 50

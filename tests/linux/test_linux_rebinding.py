@@ -13,6 +13,7 @@ from conftest import shallows as command
 from shallows.backends.linux import offers, rebinding
 from shallows.backends.linux.backend import Linux, checked
 from shallows.document.check import check
+from shallows.document.kernel_settings import read_linux
 from shallows.document.points import one_run
 from shallows.errors import SpecError
 from test_linux import STAR
@@ -28,6 +29,10 @@ def with_rebinding(document=NET, **each):
     return document | {"linux": {"rebind": each}}
 
 
+def rebindings(**each):
+    return rebinding.of({"seed": 1, "linux": read_linux({"rebind": each}, [])}, HOSTS)
+
+
 def run(tmp_path, *commands, rebind, **lab):
     return execute(tmp_path, *commands, document=with_rebinding(**rebind), kernel=BUILT["hash"], **lab)
 
@@ -38,12 +43,12 @@ def run(tmp_path, *commands, rebind, **lab):
 def test_each_mapping_differs_from_all_before_it():
     names = [f"n{number}" for number in range(30)]
     asked = {name: HOME | {"at": f"{number}s"} for number, name in enumerate(names)}
-    found = rebinding.of({"seed": 1, "linux": {"rebind": asked}}, HOSTS)
+    found = rebindings(**asked)
     flips = [each.flip for each in found]
     assert len(set(flips)) == 30 and all(0 < flip < 1024 for flip in flips)
     assert {each.outer for each in found} == {"10.1.0.2"}
     asked = {"late": AWAY | {"at": "9s"}, "home": HOME, "away": AWAY, "other": AWAY | {"host": "s0"}}
-    found = {each.name: each for each in rebinding.of({"seed": 1, "linux": {"rebind": asked}}, HOSTS)}
+    found = {each.name: each for each in rebindings(**asked)}
     outer = {name: each.outer for name, each in found.items()}
     assert outer == {"home": "10.1.0.2", "away": "10.3.0.2", "late": "10.4.0.2", "other": "10.3.0.1"}
     assert found["late"].flip == found["away"].flip == found["home"].flip != 0 == found["other"].flip
@@ -86,7 +91,7 @@ def test_a_kernel_without_bpf_is_refused_with_the_command_that_builds_one(monkey
     monkeypatch.setattr(offers, "of", lambda kernel: has)
     kernel = SimpleNamespace(about={"version": "7.2.12"}, hash="70634b80")
     network = {"nodes": [{"name": "r0", "host": True}], "numbers": {"duration": 10**13}, "loads": {}}
-    experiment = {"linux": {"rebind": {"home": HOME}}}
+    experiment = {"linux": read_linux({"rebind": {"home": HOME}}, [])}
     [fault] = rebinding.faults(experiment, network, kernel, programs=True)
     assert "needs programs in BPF" in fault.rule and fault.hint == "linux build --config features"
     monkeypatch.setattr(offers, "of", lambda kernel: replace(has, filesystems=("bpf",)))
@@ -134,7 +139,7 @@ def test_a_server_sees_another_port_and_then_another_address(tmp_path):
     assert texts(first) == texts(second)
     served, [port, *sizes] = (each.stdout.decode().splitlines() for each in first.programs)
     assert first.programs[1].status == 0 and sizes == ["1", "4000"] * 4, first.programs
-    flip = rebinding.of({"seed": 1, "linux": {"rebind": {"home": HOME}}}, HOSTS)[0].flip
+    flip = rebindings(home=HOME)[0].flip
     flipped = int(port) ^ flip
     places = [("10.1.0.2", port)] * 4 + [("10.1.0.2", str(flipped))] * 2 + [("10.3.0.2", str(flipped))] * 2
     assert [tuple(line.split()[1:]) for line in served] == places

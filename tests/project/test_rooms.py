@@ -190,6 +190,7 @@ WRITTEN_BY_USERS = {
     "statistics.expected": "values of --expect, which are no part of a record",
     "cli.linux_exec": "rates, times and lengths of `linux exec`",
     "cli.options": "--timeout of the command line",
+    "document.kernel_settings": "times of `linux.rebind`, a section that the core does not know",
     "document.summary": "sizes of `[summary]` and --sizes, which are no part of a record",
     "theory.registry": "the inputs of `theory` on the command line",
     "studies.validation.matrix": "rate and round trip of a cell of matrix.toml, which make its document",

@@ -91,10 +91,11 @@ def _rebinding(name: str, given: RebindTable, faults: list[Fault]) -> dict[str, 
     from shallows import _core
 
     try:
-        _core.parse_quantity("span", given.at)
+        at_ps = _core.parse_quantity("span", given.at)
     except ValueError as error:
         faults.append(Fault(f"{SECTION}.rebind.{name}.at", str(error), given.at))
-    return given.model_dump()
+        at_ps = 0
+    return given.model_dump() | {"at_ps": at_ps}
 
 
 def _texts(key: str, table: Mapping[str, Any], faults: list[Fault]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shallows.backends import silence
 from shallows.backends.base import Made, Running
 from shallows.backends.linux import kernel as kernels
-from shallows.backends.linux import machine, offers, readback, rebinding, refusals, scenario
+from shallows.backends.linux import machine, offers, readback, refusals, scenario
 from shallows.backends.linux.cache import HERE, digest
 from shallows.backends.linux.controls import with_stand_ins
 from shallows.backends.linux.root import root
@@ -106,7 +106,7 @@ def checked(
         raise SpecError(faults)
     network, ways = json.loads(_core.plan(text)), json.loads(_core.ways(text))
     faults += refusals.of_network(experiment, network, ways, version)
-    faults += rebinding.faults(experiment, network, used, programs)
+    faults += refusals.of_programs(experiment, network, used, programs)
     if faults:
         raise SpecError(faults)
     return network, ways

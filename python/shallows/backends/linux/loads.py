@@ -11,7 +11,10 @@ from shallows.document.schema import facts
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["can_run", "in_rounds", "lines"]
+IDLE = "no-traffic"
+"""Name of the load that stands for the transport's settings where a file has no traffic; it sends nothing."""
+
+__all__ = ["IDLE", "can_run", "in_rounds", "lines"]
 
 
 def in_rounds(load: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shallows.backends.linux import offers
-from shallows.backends.linux.lab.asked import IDLE
+from shallows.backends.linux.loads import IDLE
 from shallows.backends.linux.paths import drawn
 from shallows.errors import Fault
 from shallows.words import did_you_mean
@@ -52,7 +52,7 @@ def of(experiment: Mapping[str, Any], hosts: Mapping[str, str]) -> list[Rebindin
     """The rebindings in the order of their times. `hosts` has addresses by name."""
     asked = experiment.get("linux", {}).get("rebind", {})
     found: list[Rebinding] = []
-    for name, each in sorted(asked.items(), key=lambda item: (_ps(item[1]["at"]), item[0])):
+    for name, each in sorted(asked.items(), key=lambda item: (item[1]["at_ps"], item[0])):
         before = [one for one in found if one.host == each["host"]]
         inner = hosts[each["host"]]
         outer, flip = (before[-1].outer, before[-1].flip) if before else (inner, 0)
@@ -62,14 +62,8 @@ def of(experiment: Mapping[str, Any], hosts: Mapping[str, str]) -> list[Rebindin
         else:
             draws = (drawn(experiment["seed"], "rebind", name, str(n)) % FLIPS + 1 for n in range(10 * FLIPS))
             flip = next(draw for draw in draws if draw not in [one.flip for one in before])
-        found.append(Rebinding(name, each["host"], _ps(each["at"]), inner, outer, flip))
+        found.append(Rebinding(name, each["host"], each["at_ps"], inner, outer, flip))
     return found
-
-
-def _ps(text: str) -> int:
-    from shallows import _core
-
-    return _core.parse_quantity("span", text)
 
 
 def line(each: Rebinding, node: int, ports: Sequence[Mapping[str, Any]]) -> str:
@@ -104,7 +98,7 @@ def faults(
             if load != IDLE and each["host"] in (names[place] for end in ends.values() for place in end):
                 rule = f"sends or receives for traffic.{load}, whose connections would break"
                 yield Fault(f"{path}.host", rule, each["host"], code="conflict")
-        if _ps(each["at"]) >= network["numbers"]["duration"]:
+        if each["at_ps"] >= network["numbers"]["duration"]:
             yield Fault(f"{path}.at", "must be before the end of the run", each["at"], code="out-of-range")
     if len(asked) > MOST:
         yield Fault("linux.rebind", f"must be {MOST} at most", len(asked), code="out-of-range")

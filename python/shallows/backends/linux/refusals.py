@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import controls, datagrams, following, lateness, loads, transports
+from shallows.backends.linux import controls, datagrams, following, lateness, loads, rebinding, transports
 from shallows.backends.linux.links import HOLDS
 from shallows.backends.linux.qdiscs import Refusal, packets_as_bytes, qdisc
 from shallows.backends.linux.scenario import traced_classes
 from shallows.document.schema import components, facts
 from shallows.errors import Fault
+
+if TYPE_CHECKING:
+    from shallows.backends.linux.kernel import Kernel
 
 PORT = (
     *("queue", "rate", "delay", "loss", "duplicate", "reorder", "reorder_delay", "weight", "bit_errors"),
@@ -55,7 +58,7 @@ OLD_NETEM = "needs Linux 6.6: in older ones all wires draw from one stream"
 COUNTED_ECN: Version = (7, 2)
 """The kernel in which AccECN was tried; tcp_ecn = 3 is newer than 6.12."""
 
-__all__ = ["check", "of_network"]
+__all__ = ["check", "of_network", "of_programs"]
 
 
 def check(
@@ -118,6 +121,13 @@ def check(
             rule = "must be one for all loads on Linux"
             found.append(Fault(f"traffic.*.transport.{key}", rule, sorted(values)))
     return found
+
+
+def of_programs(
+    experiment: Mapping[str, Any], network: Mapping[str, Any], kernel: Kernel | None, programs: bool
+) -> list[Fault]:
+    """Faults of what is for programs alone. `programs`: whether the run is one of programs."""
+    return list(rebinding.faults(experiment, network, kernel, programs))
 
 
 def of_network(

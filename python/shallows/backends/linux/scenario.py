@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from shallows.backends.linux.kernel import Kernel
 
 MOST_MEMORY_MB = 8192
+IDLE = loads.IDLE
 GSO_HEADERS = 512
 """Bytes that the kernel takes off the largest super-packet for headers (MAX_TCP_HEADER), and some."""
 
@@ -52,7 +53,7 @@ SYSCTLS = {
 has not been sent yet would only take memory."""
 
 __all__ = [
-    *("address", "boot_parameters", "parameters", "sample_ps"),
+    *("IDLE", "address", "boot_parameters", "parameters", "sample_ps"),
     *("scenario", "shown", "sysctls", "traced_classes", "ways_of"),
 ]
 

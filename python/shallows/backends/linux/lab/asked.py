@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-IDLE = "no-traffic"
-"""Name of the load that stands for the transport's settings where a file has no traffic; it sends nothing."""
-
-__all__ = ["IDLE", "Command", "Lab", "Started", "hosts_of"]
+__all__ = ["Command", "Lab", "Started", "hosts_of"]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from shallows.backends.linux import controls, machine, offers, scenario
 from shallows.backends.linux.backend import checked, ready
-from shallows.backends.linux.lab.asked import IDLE, Command, Lab, Started, hosts_of
+from shallows.backends.linux.lab.asked import Command, Lab, Started, hosts_of
 from shallows.backends.linux.lab.outcome import Broken, Outcome, Stopped
 from shallows.backends.linux.lab.plan import lines_of, taps, taps_of_hosts
 from shallows.backends.linux.lab.reading import Whole, facts
@@ -51,7 +51,7 @@ def experiment(document: Document) -> Document:
     """The document as one that has some traffic, and counts from the beginning. Its `warmup` is left out."""
     made = {**document, "warmup": "0s"}
     if not made.get("traffic"):
-        made["traffic"] = {IDLE: {"kind": "bulk", "from": "*", "to": "*", "bytes": "1B"}}
+        made["traffic"] = {scenario.IDLE: {"kind": "bulk", "from": "*", "to": "*", "bytes": "1B"}}
     return made
 
 
@@ -111,7 +111,7 @@ def execute(
     started = _started(lab, network)
     simulated = Simulator().run(controls.with_stand_ins(resolved), Running()).tables
     flows, messages = simulated["flows"], simulated["messages"]
-    idle = list(resolved["traffic"]) == [IDLE]
+    idle = list(resolved["traffic"]) == [scenario.IDLE]
     if idle:
         flows, messages = flows.clear(), messages.clear()
     taps, ring_bytes = taps_of_hosts(network)
