@@ -194,6 +194,25 @@ def test_an_assertion_is_no_program(text):
         list(assertions.read(text))
 
 
+@pytest.mark.parametrize(("value", "word"), [("3", "pass"), ("1", "refused")])
+def test_both_parts_of_hystart_are_what_there_is(tmp_path, value, word):
+    echo = f"`echo {value} > /sys/module/tcp_cubic/parameters/hystart_detect`\n"
+    assert outcome_of(tmp_path, echo + OPEN).word == word
+
+
+def test_a_script_may_name_numbers_and_print():
+    """Google's scripts of CUBIC count the window in a name of their own."""
+    script = assertions.Assertions()
+    [first] = script.read("print(a); x = 58; assert a == x, a")
+    [second] = script.read("x += 1; assert a == x")
+    assert (first.text, second.text) == ("a == 58", "a == 59") and second.names == ["a"]
+    assert first.holds({"a": 58}) and second.holds({"a": 59})
+    with pytest.raises(assertions.NotKnown, match="keeps more than a number"):
+        list(script.read("y = a"))
+    with pytest.raises(assertions.NotKnown, match="no whole number"):
+        list(script.read("y = 1 / 2"))
+
+
 @pytest.mark.parametrize(
     ("text", "holds"),
     [

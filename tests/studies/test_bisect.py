@@ -3,7 +3,9 @@
 import subprocess
 
 import pytest
-from shallows.errors import ShallowsError, SpecError
+from shallows.backends.linux import cache, kernel
+from shallows.cli.linux_bisect import bisect
+from shallows.errors import Interrupted, ShallowsError, SpecError
 from shallows.studies.outcomes.bisect import Bisection, NotBuilt, commit_of
 
 
@@ -71,6 +73,28 @@ def test_an_interrupted_search_resumes(tree):
         == "commit 7"
     )
     assert 0 < len(again) <= 2
+
+
+@pytest.mark.parametrize("raised", [Interrupted("interrupted"), ShallowsError("tcp.c: error")])
+def test_an_interrupted_build_is_no_verdict(tree, tmp_path, monkeypatch, raised):
+    """It was written down as skipped, so that the same command went on without this commit."""
+    file = tmp_path / "net.toml"
+    file.write_text(
+        'duration = "1ms"\ntopology = { kind = "star", senders = 1, rate = "1Gbps", delay = "1us" }\n'
+        'queue = "drop-tail"\ntransport = { profile = "linux", cc = "cubic" }\n'
+        '[traffic]\na = { kind = "bulk", from = "s0", to = "r0" }\n'
+    )
+
+    def build(*_):
+        raise raised
+
+    monkeypatch.setattr(kernel, "find", lambda: None)
+    monkeypatch.setattr(kernel, "build", build)
+    monkeypatch.setattr(cache, "cache", lambda: tmp_path / "cache")
+    with pytest.raises(ShallowsError, match=r"interrupted|must not hold at BAD"):
+        bisect("c1", "c10", file, tree, "bottleneck_utilisation > 90%")
+    verdicts = list((tmp_path / "cache/bisect").glob("*/verdicts.json"))
+    assert len(verdicts) == (0 if isinstance(raised, Interrupted) else 1)
 
 
 def test_a_commit_that_is_not_built_is_skipped(tree):

@@ -10,7 +10,7 @@ import typer
 
 from shallows import terminal
 from shallows.cli.options import File, Seeds, Settings
-from shallows.errors import Fault, ShallowsError, SpecError
+from shallows.errors import Fault, Interrupted, ShallowsError, SpecError
 
 if TYPE_CHECKING:
     from shallows.backends.linux.kernel import Kernel
@@ -72,6 +72,8 @@ def bisect(
         try:
             with terminal.progress("kernel", 1) as report:
                 built = kernels.build(None, place, _mute, report, jobs or default_workers(), fragments)
+        except Interrupted:
+            raise  # the commit is judged when the search goes on
         except ShallowsError as error:
             raise NotBuilt(str(error).splitlines()[0]) from error
         finally:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-__all__ = ["Assertion", "NotKnown", "read"]
+__all__ = ["Assertion", "Assertions", "NotKnown", "read"]
 
 _OPERATIONS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -55,18 +55,63 @@ class Assertion:
         return bool(_value(self._tree, values))
 
 
+class Assertions:
+    """The assertions of a script, with the names that it gives whole numbers; what it prints is left out."""
+
+    def __init__(self) -> None:
+        self._own: dict[str, int] = {}
+
+    def read(self, text: str) -> Iterator[Assertion]:
+        """The assertions of a piece of code. Raises NotKnown."""
+        for statement in _statements(text):
+            match statement:
+                case ast.Assert(test):
+                    yield Assertion(self._settled(test))
+                case ast.Assign([ast.Name(name)], value):
+                    self._own[name] = self._number(value)
+                case ast.AugAssign(ast.Name(name) as target, how, value):
+                    before = ast.Name(target.id, ast.Load())
+                    self._own[name] = self._number(ast.BinOp(before, how, value))
+                case ast.Expr(ast.Call(ast.Name("print"))):
+                    pass
+                case _:
+                    raise NotKnown(f"is no assertion: {ast.unparse(statement)}")
+
+    def _settled(self, tree: ast.expr) -> ast.expr:
+        _check(tree)
+        return _Numbers(self._own).visit(tree)
+
+    def _number(self, tree: ast.expr) -> int:
+        settled = self._settled(tree)
+        if any(isinstance(node, ast.Name) for node in ast.walk(settled)):
+            raise NotKnown(f"keeps more than a number: {ast.unparse(tree)}")
+        value = _value(settled, {})
+        if not isinstance(value, int):
+            raise NotKnown(f"is no whole number: {ast.unparse(tree)}")
+        return value
+
+
+class _Numbers(ast.NodeTransformer):
+    """Puts the numbers of names in their places."""
+
+    def __init__(self, own: Mapping[str, int]):
+        self._own = own
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.Constant(self._own[node.id]) if node.id in self._own else node
+
+
 def read(text: str) -> Iterator[Assertion]:
-    """The assertions of a piece of code. Raises NotKnown."""
+    """The assertions of a piece of code that stands alone. Raises NotKnown."""
+    return Assertions().read(text)
+
+
+def _statements(text: str) -> list[ast.stmt]:
     try:
         with warnings.catch_warnings(action="ignore"):  # of odd literals, which Python's own parser prints
-            body = ast.parse(textwrap.dedent(text).strip().rstrip("\\")).body
+            return ast.parse(textwrap.dedent(text).strip().rstrip("\\")).body
     except SyntaxError as error:
         raise NotKnown(f"is not Python's syntax: {error.msg}") from None
-    for statement in body:
-        if not isinstance(statement, ast.Assert):
-            raise NotKnown(f"is no assertion: {ast.unparse(statement)}")
-        _check(statement.test)
-        yield Assertion(statement.test)
 
 
 def _check(tree: ast.expr) -> None:

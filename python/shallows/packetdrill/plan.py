@@ -100,10 +100,10 @@ def compile_(path: Path, text: str, known: Callable[[str], bool]) -> Plan:
         isinstance(event.action, Call) and event.action.name == "connect" for event in events
     )
     _settings(plan, events)
-    calls = Calls(events)
+    calls, asserted = Calls(events), assertions.Assertions()
     for event in events:
         try:
-            action = _action(event, calls, known)
+            action = _action(event, calls, asserted, known)
             if action is not None:
                 plan.steps.append(Step(event.line, event.time, action))
         except (Refused, assertions.NotKnown) as why:
@@ -114,7 +114,7 @@ def compile_(path: Path, text: str, known: Callable[[str], bool]) -> Plan:
     return plan
 
 
-def _action(event: Event, calls: Calls, known: Callable[[str], bool]) -> Any:
+def _action(event: Event, calls: Calls, asserted: assertions.Assertions, known: Callable[[str], bool]) -> Any:
     match event.action:
         case Packet() as packet:
             calls.check_packet(packet)
@@ -123,7 +123,7 @@ def _action(event: Event, calls: Calls, known: Callable[[str], bool]) -> Any:
         case Call() as call:
             return calls.take(call)
         case Code(text):
-            each = list(assertions.read(text))
+            each = list(asserted.read(text))
             missing = [name for one in each for name in one.names if not known(name)]
             if missing:
                 raise Refused(f"tcp_info's {missing[0].removeprefix('tcpi_')}")

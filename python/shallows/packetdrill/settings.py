@@ -55,8 +55,10 @@ WITHOUT_MEANING = {
 
 QUIET = re.compile(
     r"/bin/(rm|dd) .*|/tmp/sysctl_restore_\S+|ip tcp_metrics flush.*|ethtool -K tun0 (tso|gso|gro|off|on| )+"
+    r"|echo 3 > /sys/module/tcp_cubic/parameters/hystart_detect"
 )
-"""Commands without a meaning here: they restore sysctls, set offloads or make files of zeros."""
+"""Commands without a meaning here: they restore sysctls, set offloads, make files of zeros, or set HyStart's
+parts to both, which the kernel and the simulator have anyway."""
 
 
 NEEDED_SYSCTLS = {
