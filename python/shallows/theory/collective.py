@@ -66,13 +66,15 @@ def collective(
 ) -> dict[str, float | None]:
     """Least time of collective operations on leaves and spines, by the link that bounds it.
 
-    Each operation has three bounds, and its `least` is the greatest: `host`, all bytes of a rank through its own link; `uplinks`, all
-    bytes that leave a leaf through its uplinks, evenly spread; and the steps, each of which takes `delay`, one way. Nothing is faster.
-    A hash that puts two connections on one uplink is slower. Headers count. `block` places ranks leaf by leaf, `striped` deals them to
-    the leaves in turn. An all-to-all sends as much either way. Halving and doubling is null unless ranks and leaves are powers of two.
+    Each operation has three bounds, and its `least` is the greatest. `host` is the time of all bytes of a
+    rank through its own link. `uplinks` is that of all bytes that leave a leaf through its uplinks, evenly
+    spread. Each step takes `delay`, one way. Nothing is faster. A hash that puts two connections on one
+    uplink is slower. Headers count. `block` places ranks leaf by leaf, `striped` deals them to the leaves in
+    turn. An all-to-all sends as much either way. Halving and doubling is null unless ranks and leaves are
+    powers of two.
 
-    Source: Thakur, Rabenseifner and Gropp, IJHPCA 19(1) 2005, sections 4.3 to 4.5, for the bytes of each step; divided here by the
-    rates of the links that they cross
+    Source: Thakur, Rabenseifner and Gropp, IJHPCA 19(1) 2005, sections 4.3 to 4.5, for the bytes of each
+    step; divided here by the rates of the links that they cross
     """
     positive(ranks=ranks - 1, size=size_bytes, rate=rate_bps, hosts_per_leaf=hosts_per_leaf)
     positive(uplinks=uplinks, uplink_rate=uplink_rate_bps, mss=mss_bytes)
@@ -95,13 +97,17 @@ def collective(
         return {"host_ps": host, "uplinks_ps": out, "least_ps": max(host, out, steps * delay_ps)}
 
     many = leaves > 1
-    # Of a ring's block one rank of a leaf sends to another leaf; striped, all do. Partners at a distance of d ranks are on one leaf if d is
-    # below the hosts of a leaf, or striped if the leaves divide d: a rank sends a (d / ranks)-th there, and gets it back.
+    # Of a ring one rank of a leaf sends to another leaf; striped, all do. Partners at a distance of d ranks
+    # are on one leaf if d is below the hosts of a leaf, or striped if the leaves divide d: a rank sends a
+    # (d / ranks)-th there, and gets it back.
+    halved = 2 * size_bytes * of_leaf
     bounds = {
         "ring_block": least(moved, moved * many, 2 * (ranks - 1)),
         "ring_striped": least(moved, moved * of_leaf * many, 2 * (ranks - 1)),
-        "halving_doubling_block": least(moved, 2 * size_bytes * of_leaf * (1 - 1 / leaves), 2 * halvings),
-        "halving_doubling_striped": least(moved, 2 * size_bytes * of_leaf * (leaves - 1) / ranks, 2 * halvings),
+        "halving_doubling_block": least(moved, halved * (1 - 1 / leaves), 2 * halvings),
+        "halving_doubling_striped": least(
+            moved, 2 * size_bytes * of_leaf * (leaves - 1) / ranks, 2 * halvings
+        ),
         "all_to_all": least(all_to_all, size_bytes * of_leaf * (1 - 1 / leaves), 1),
     }
     shown = {
