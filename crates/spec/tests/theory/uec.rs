@@ -146,6 +146,32 @@ fn timers_repair_what_nothing_reports() {
     }
 }
 
+/// A full packet and a short one over two equal paths: the short one waits behind the other at the host's port alone, and overtakes it where
+/// values tell their paths apart. No message takes less than its ideal; with one value the short one is behind on all four links.
+#[test]
+fn no_message_is_faster_than_its_ideal() {
+    let links = [("a", "s0"), ("s0", "m0"), ("s0", "m1"), ("m0", "s1"), ("m1", "s1"), ("s1", "b")];
+    let links = links.map(|(from, to)| json!({"from": from, "to": to, "rate": "10Gbps", "delay": "1us"}));
+    for (entropy, short_waits) in [("oblivious", false), ("single", true)] {
+        let mut document = incast(1, 1, json!({}));
+        document["topology"] = json!({"kind": "graph", "hosts": ["a", "b"], "switches": ["s0", "s1", "m0", "m1"], "links": links});
+        document["transport"]["entropy"] = json!(entropy);
+        document["queue"] = json!({"kind": "trimming", "limit": "100KB"});
+        document["traffic"] = json!({"x": {
+            "kind": "messages", "from": "a", "to": "b", "bytes": format!("{}B", MTU + 1000), "interval": "100us", "count": 40,
+        }});
+        let done = run(document);
+        let (fct, ideal) = (done.column("messages", "fct_ps"), done.column("messages", "ideal_ps"));
+        assert!(
+            fct.len() == 40 && fct.iter().zip(&ideal).all(|(fct, ideal)| fct >= ideal),
+            "{entropy}: {fct:?}"
+        );
+        let behind = (800 * (4 * FULL + 1000 + HEADER) + 4 * US) as f64;
+        assert!(fct.iter().any(|fct| *fct == behind), "{entropy}: {fct:?} {behind}");
+        assert_eq!(ideal.iter().all(|ideal| *ideal == behind), short_waits, "{entropy}");
+    }
+}
+
 /// One host's message of `packets`, of which the wire to the switch loses number `lost`, through switches that do not trim.
 fn with_a_loss(packets: u64, lost: u64, recovery: &str) -> Run {
     let mut document = incast(1, packets, json!({}));
