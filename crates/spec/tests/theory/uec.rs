@@ -1,5 +1,5 @@
 //! Ultra Ethernet's transport against its closed forms: a message's time, answers, an incast's last completion, a steady queue, fair
-//! shares, paths that values choose, losses that a timer repairs.
+//! shares, paths that values choose, losses that timers and probes repair.
 //!
 //! Sources: UE 1.0.3 through public notes on it, uet-htsim 40ccb05, as in `transport/uec` and `cc/nscc.rs`.
 
