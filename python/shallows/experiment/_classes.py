@@ -2356,6 +2356,9 @@ class Uec(Part):
     retries: int = 5
     """Timeouts of a packet that a connection survives. Range [0, 1000]. Default: UE 1.0.3 s.3.5: five as usual."""
 
+    recovery: Literal["timers", "sleek"] = 'timers'
+    """The repair of packets that nobody reported, beside timers. Default: UE 1.0.3 s.3.5: timers; uet-htsim 40ccb05: -sleek, for switches that do not trim."""
+
     untrimmed: Literal["refused", "allowed"] = 'refused'
     """Whether ports of switches may drop packets that they could trim. Default: UE 1.0.3 s.4.1: trimming may be absent; then write it, and trimming = false in cc."""
 

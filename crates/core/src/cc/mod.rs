@@ -52,6 +52,10 @@ pub trait CongestionControl: Send {
     fn on_trim(&mut self, _trim: &Trim, _cx: &Cx<'_>) {}
     /// Over UEC, a packet of so many bytes is taken for lost.
     fn on_lost_packet(&mut self, _bytes: u64, _cx: &Cx<'_>) {}
+    /// The base round trip and the delay beyond it that it aims at, where it works by delay over UEC's transport.
+    fn delays(&self) -> Option<(Span, Span)> {
+        None
+    }
     /// Over RoCEv2, before a packet leaves and before any answer: a card's clock goes on by itself, and so may a rate.
     /// `sent` are the bytes of the stream sent so far, each counted once.
     fn keep_time(&mut self, _sent: u64, _cx: &Cx<'_>) {}
@@ -458,6 +462,10 @@ impl CongestionControl for AnyCc {
     }
     fn on_lost_packet(&mut self, bytes: u64, cx: &Cx<'_>) {
         each!(self, cc => cc.on_lost_packet(bytes, cx));
+    }
+
+    fn delays(&self) -> Option<(Span, Span)> {
+        each!(self, cc => cc.delays())
     }
     fn on_cnp(&mut self, cx: &Cx<'_>) {
         each!(self, cc => cc.on_cnp(cx));

@@ -440,6 +440,10 @@ impl CongestionControl for Control {
         self.0.lose(bytes);
     }
 
+    fn delays(&self) -> Option<(Span, Span)> {
+        Some((self.0.base_rtt, self.0.constants.target))
+    }
+
     fn on_congestion(&mut self, why: Congestion, _flight: u64, _cx: &Cx<'_>) {
         match why {
             Congestion::Ecn => {} // the acknowledgement has said so

@@ -198,6 +198,7 @@ impl Hosts {
         let rules = Some(&config.roce).filter(|_| config.kind == TransportKind::Roce);
         let [more, tail] = rules.map_or([0; 2], |rules| [rules.first, rules.last].map(u64::from));
         let (from, to) = about.ends;
+        let chooses = config.chooses_paths();
         let ideals = &mut self.ideals;
         let mut time = |ends: Pair, packets: u64, last: u64| {
             let full = mss + header;
@@ -205,7 +206,7 @@ impl Hosts {
             let wire = |link| directory.best(link);
             match &directory.fastest {
                 Some(fastest) => fastest.time(&directory.routing, ends, burst, wire),
-                None => ideals.time(&directory.routing, ends, burst, wire),
+                None => ideals.time(&directory.routing, ends, burst, chooses, wire),
             }
         };
         let handshake = if message.first_of_fresh {
@@ -235,7 +236,7 @@ impl Hosts {
         let (ends, wire) = ((about.ends.1, about.ends.0), |link| directory.best(link));
         let time = match &directory.fastest {
             Some(fastest) => fastest.time(&directory.routing, ends, burst, wire),
-            None => self.ideals.time(&directory.routing, ends, burst, wire),
+            None => self.ideals.time(&directory.routing, ends, burst, false, wire),
         };
         config.roce.reads.is_none().then_some(time)
     }

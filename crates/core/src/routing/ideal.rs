@@ -162,12 +162,14 @@ impl Ideals {
         Ideals { sprays, ..Self::default() }
     }
 
-    /// Least time that `burst` takes from one host to another; `wire` gives each link's rate and delay.
+    /// Least time that `burst` takes from one host to another; `wire` gives each link's rate and delay. `chooses`: senders choose a
+    /// path for each packet, whatever switches do.
     pub fn time(
         &mut self,
         routing: &Routing,
         (from, to): (NodeId, NodeId),
         burst: Burst,
+        chooses: bool,
         wire: impl Fn(u32) -> Wire,
     ) -> Span {
         // All but the hosts' own links is the same for all hosts of two switches.
@@ -190,7 +192,11 @@ impl Ideals {
             whole.paths = middle.paths.iter().map(whole_path).collect();
         }
         let several = whole.tiers.iter().any(|tier| tier.fastest != tier.together);
-        if self.sprays && several { whole.sprayed(burst) } else { whole.over_one(burst, &mut self.scratch) }
+        if (self.sprays || chooses) && several {
+            whole.sprayed(burst)
+        } else {
+            whole.over_one(burst, &mut self.scratch)
+        }
     }
 
     /// The paths from `node` to the switch that `to` is on, or to itself.

@@ -1,6 +1,7 @@
 //! The settings of TCP in the form in which both ends work with them.
 
 use super::datagram::Emission;
+use super::entropy::Entropy;
 use super::expresspass;
 use super::homa::{self, HomaSettings};
 use super::ndp::{self, NdpSettings};
@@ -111,6 +112,11 @@ impl Config {
     /// Whether connections open by a handshake, and close by a FIN.
     pub fn shakes_hands(&self) -> bool {
         self.settings.opening == Opening::Handshake
+    }
+
+    /// Whether its senders choose a path for each packet, by entropy values.
+    pub fn chooses_paths(&self) -> bool {
+        self.kind == TransportKind::Uec && self.uec.entropy.0 != Entropy::Single
     }
 
     /// Whether marks are echoed by counters (AccECN).

@@ -1,5 +1,5 @@
 //! Ultra Ethernet's transport against its closed forms: a message's time, answers, an incast's last completion, a steady queue, fair
-//! shares, paths that values choose, losses that a timer repairs.
+//! shares, paths that values choose, losses that timers and probes repair.
 //!
 //! Sources: UE 1.0.3 through public notes on it, uet-htsim 40ccb05, as in `transport/uec` and `cc/nscc.rs`.
 
@@ -146,6 +146,77 @@ fn timers_repair_what_nothing_reports() {
     }
 }
 
+/// A full packet and a short one over two equal paths: the short one waits behind the other at the host's port alone, and overtakes it where
+/// values tell their paths apart. No message takes less than its ideal; with one value the short one is behind on all four links.
+#[test]
+fn no_message_is_faster_than_its_ideal() {
+    let links = [("a", "s0"), ("s0", "m0"), ("s0", "m1"), ("m0", "s1"), ("m1", "s1"), ("s1", "b")];
+    let links = links.map(|(from, to)| json!({"from": from, "to": to, "rate": "10Gbps", "delay": "1us"}));
+    for (entropy, short_waits) in [("oblivious", false), ("single", true)] {
+        let mut document = incast(1, 1, json!({}));
+        document["topology"] = json!({"kind": "graph", "hosts": ["a", "b"], "switches": ["s0", "s1", "m0", "m1"], "links": links});
+        document["transport"]["entropy"] = json!(entropy);
+        document["queue"] = json!({"kind": "trimming", "limit": "100KB"});
+        document["traffic"] = json!({"x": {
+            "kind": "messages", "from": "a", "to": "b", "bytes": format!("{}B", MTU + 1000), "interval": "100us", "count": 40,
+        }});
+        let done = run(document);
+        let (fct, ideal) = (done.column("messages", "fct_ps"), done.column("messages", "ideal_ps"));
+        assert!(
+            fct.len() == 40 && fct.iter().zip(&ideal).all(|(fct, ideal)| fct >= ideal),
+            "{entropy}: {fct:?}"
+        );
+        let behind = (800 * (4 * FULL + 1000 + HEADER) + 4 * US) as f64;
+        assert!(fct.iter().any(|fct| *fct == behind), "{entropy}: {fct:?} {behind}");
+        assert_eq!(ideal.iter().all(|ideal| *ideal == behind), short_waits, "{entropy}");
+    }
+}
+
+/// One host's message of `packets`, of which the wire to the switch loses number `lost`, through switches that do not trim.
+fn with_a_loss(packets: u64, lost: u64, recovery: &str) -> Run {
+    let mut document = incast(1, packets, json!({}));
+    document["queue"] = json!({});
+    let lossy = json!({
+        "queue": {"kind": "drop-tail", "limit": "none"}, "port": {"s0->switch": {"drop_packets": [lost]}},
+        "transport": {"untrimmed": "allowed", "recovery": recovery, "cc": {"kind": "nscc", "trimming": false}},
+    });
+    run(with(document, lossy))
+}
+
+/// SLEEK: the last packet of twelve is lost, and no packet behind it shows that. A probe leaves a base round trip and the target, which is
+/// as long, after the last acknowledgement: that of the ninth packet, since each four have 16 KiB. Its answer comes without delay, and the packet
+/// goes again. With timers it waits for a millisecond after it left.
+#[test]
+fn a_probe_finds_a_lost_tail() {
+    let small = BYTE * HEADER;
+    // Of the path's base round trip an answer's bytes take no time.
+    let base = 4 * US + 2 * BYTE * FULL;
+    let acknowledged = 10 * BYTE * FULL + 4 * US + 2 * small;
+    let probe = 4 * US + 4 * small;
+    let again = 2 * BYTE * FULL + 2 * US;
+    let done = with_a_loss(12, 12, "sleek");
+    assert_eq!(done.fct(), [acknowledged + 2 * base + probe + again]);
+    assert_eq!((sum(&done, "flows", "timeouts"), sum(&done, "flows", "retransmissions")), (0.0, 1.0));
+    let slow = with_a_loss(12, 12, "timers");
+    assert_eq!(slow.fct(), [12 * BYTE * FULL + 1000 * US + again]);
+    // Nor have the tenth and the eleventh an answer.
+    assert_eq!((sum(&slow, "flows", "timeouts"), sum(&slow, "flows", "retransmissions")), (3.0, 3.0));
+}
+
+/// SLEEK: enough packets beyond a gap begin recovery, which sends the missing one again and no other.
+#[test]
+fn packets_beyond_a_gap_find_a_loss() {
+    let whole = 2 * US + BYTE * FULL * 201;
+    let done = with_a_loss(200, 3, "sleek");
+    assert_eq!((sum(&done, "flows", "timeouts"), sum(&done, "flows", "retransmissions")), (0.0, 1.0));
+    // The link idles at most for the window's want: the repair costs its packet, and probes their headers.
+    let took = done.fct()[0];
+    assert!(took >= whole + BYTE * FULL && took < whole + 2 * RTT, "{took} for {whole}");
+    let slow = with_a_loss(200, 3, "timers");
+    assert!(slow.fct()[0] > 1000 * US);
+    assert!(done.simulation.books().balance() && slow.simulation.books().balance());
+}
+
 /// Wrong input is refused by name.
 #[test]
 fn what_it_has_not_is_refused() {
@@ -159,6 +230,7 @@ fn what_it_has_not_is_refused() {
         (json!({"transport": {"entropies": 48}}), "entropies", "power of two"),
         (json!({"transport": {"entropies": 1}}), "entropy", "no value to choose"),
         (json!({"transport": {"min_rto": "1ms"}}), "min_rto", "Ultra Ethernet"),
+        (json!({"transport": {"recovery": "sleek"}}), "recovery", "untrimmed"),
         (json!({"ecmp": "random"}), "ecmp", "hash entropy values"),
         (json!({"port": {"switch->r0": {"queue": "red"}}}), "queue", "switch->r0 drops"),
         (json!({"queue": {"kmax": "1KB"}}), "kmax", "at least kmin"),

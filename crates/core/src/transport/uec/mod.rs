@@ -12,11 +12,12 @@
 //! again. The map counts packets of the full size, so that a shorter one shows once all of its place has come.
 //!
 //! Left out: the modes ROD, RUDI and UUD; rendezvous; a context for several queue pairs to a peer (CCC), so that each connection is
-//! controlled alone; fast recovery without trimming (uet-htsim's `-sleek`); credit of receivers (RCCC).
+//! controlled alone; credit of receivers (RCCC).
 
 mod receiver;
 mod sender;
 pub mod settings;
+mod sleek;
 pub mod wire;
 
 pub use receiver::UecReceiver;

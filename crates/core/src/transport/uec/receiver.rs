@@ -52,6 +52,9 @@ impl UecReceiver {
             let flags = NACK.with_if(AT_LAST_HOP, packet.flags.any(Flags::LAST_HOP));
             return self.send(flags, packet.seq, NONE, packet, config, net);
         }
+        if packet.flags.any(Flags::PROBE) {
+            return self.answer((packet.seq, packet.seq), false, packet, config, net);
+        }
         let beyond = packet.seq + u64::from(packet.size - config.header);
         let marked = self.counts.add(packet, net.now);
         let first = self.received == 0;
@@ -61,16 +64,22 @@ impl UecReceiver {
         let at_once = marked || first || !new || packet.flags.any(ASKS);
         if at_once || self.pending >= config.uec.ack_bytes {
             self.pending = 0;
-            let base = self.base(packet.seq, config.rules.mss);
-            let report = Report {
-                about: (packet.seq, beyond),
-                units: self.received.div_ceil(UNIT),
-                base,
-                map: self.map(base, config.rules.mss),
-            };
-            let extension = net.extensions.put(&report.put());
-            self.send(Flags::ACK.with_if(MARK, marked), self.next, extension, packet, config, net);
+            self.answer((packet.seq, beyond), marked, packet, config, net);
         }
+    }
+
+    /// Reports all that is there, and the packet `about`.
+    fn answer(&self, about: (u64, u64), marked: bool, packet: &Packet, config: &Config, net: &mut Net) {
+        let base = self.base(packet.seq, config.rules.mss);
+        let report = Report {
+            about,
+            units: self.received.div_ceil(UNIT),
+            base,
+            map: self.map(base, config.rules.mss),
+            ahead: self.held.bytes().div_ceil(config.rules.mss),
+        };
+        let extension = net.extensions.put(&report.put());
+        self.send(Flags::ACK.with_if(MARK, marked), self.next, extension, packet, config, net);
     }
 
     /// Keeps bytes from `first` to `beyond`; whether they are new.

@@ -2,7 +2,8 @@
 //!
 //! Source: as `mod.rs`; UE 1.0.3 s.3.6.13.5 for what may be sent and what asks for an answer, s.3.5 for timers.
 
-use super::wire::{ASKS, AT_LAST_HOP, MAP, MARK, Report, UNIT, is_nack};
+use super::sleek::Sleek;
+use super::wire::{ASKS, AT_LAST_HOP, MAP, MARK, PROBE, Report, UNIT, is_nack};
 use crate::cc::{Ack, CongestionControl, FlowInfo, MessageInfo, Trim};
 use crate::net::Net;
 use crate::packet::{Extension, Flags, NONE, Packet};
@@ -60,6 +61,7 @@ pub struct UecSender {
     units: u64,
     round_end: u64,
     paths: AnyChoice,
+    sleek: Option<Sleek>,
     rtt: RttEstimator,
     /// The card's rate.
     line: Rate,
@@ -68,8 +70,10 @@ pub struct UecSender {
 impl UecSender {
     /// A connection that has sent nothing.
     pub fn new(flow: u32, label: u32, info: &FlowInfo<'_>, config: &Config, now: Time) -> Self {
+        let half = Half::new(flow, label, info, config, now);
         UecSender {
-            half: Half::new(flow, label, info, config, now),
+            sleek: config.uec.sleek.then(|| Sleek::new(half.window.bytes())),
+            half,
             turn: Turn::default(),
             next: 0,
             cutting: Cutting::default(),
@@ -162,12 +166,14 @@ impl UecSender {
 
     fn on_ack(&mut self, packet: &Packet, report: &Report, config: &Config, now: Time) {
         let (marked, flight) = (packet.flags.any(MARK), self.inflight);
+        let probe = report.about.0 == report.about.1;
         let new = report.units.saturating_sub(self.units) * UNIT;
         self.units = self.units.max(report.units);
         self.inflight -= new as i64;
         // Step 2 of s.3.6.13.5: of a packet sent once or twice, the last time.
         let again = packet.flags.any(Flags::RETRANSMITTED);
-        let sent = self.unanswered.get(&report.about.0).copied().filter(|sent| sent.stamp == packet.stamp);
+        let sent =
+            self.unanswered.get(&report.about.0).copied().filter(|sent| sent.stamp == packet.stamp && !probe);
         let sample = sent.filter(|sent| sent.before == u64::from(again)).map(|_| now - packet.stamp);
         if let Some(sent) = sent {
             self.paths.on_feedback(sent.entropy, if marked { Met::Mark } else { Met::Nothing }, now);
@@ -198,12 +204,47 @@ impl UecSender {
             sent: self.next,
         };
         self.half.window.with_cc(&config.rules, now, |cc, cx| cc.on_ack(&ack, cx));
+        self.recover(report.ahead, probe.then(|| now - packet.stamp), config, now);
+    }
+
+    /// What an acknowledgement begins where SLEEK is on; of a probe's answer the round trip.
+    fn recover(&mut self, ahead: u64, probe: Option<Span>, config: &Config, now: Time) {
+        let Some((sleek, (base, target))) = self.sleek.as_mut().zip(self.half.window.cc().delays()) else {
+            return;
+        };
+        let (una, window) = (self.half.una, self.half.window.bytes());
+        let early = probe.is_some_and(|round_trip| round_trip < base + target);
+        sleek.on_ack(una, self.next, (ahead, config.rules.mss), window, early);
+        sleek.arm(now, (base, target), una < self.next, self.next < self.half.written);
+        let Some((first, beyond)) = sleek.range(una, window) else { return };
+        sleek.repaired = beyond;
+        let lost: Vec<u64> = self.unanswered.range(first..beyond).map(|(seq, _)| *seq).collect();
+        for seq in lost {
+            let Some(sent) = self.take(seq) else { continue };
+            self.inflight -= (sent.payload + u64::from(config.header)) as i64;
+            let (timeouts, before) = (sent.timeouts, sent.before + 1);
+            self.again.insert(seq, Again { payload: sent.payload, timeouts, before });
+        }
+    }
+
+    /// A header alone asks what is there.
+    fn probe(&mut self, config: &Config, net: &mut Net) {
+        let Some((sleek, (base, _))) = self.sleek.as_mut().zip(self.half.window.cc().delays()) else {
+            return;
+        };
+        sleek.probe_at = net.now + base * 5;
+        self.half.counts.packets += 1;
+        let (size, now) = (config.header, net.now);
+        net.send(&self.half.packet(self.half.una, (size, PROBE), NONE, now));
+        self.turn.taken(self.half.flow, size, self.line, net);
     }
 
     /// Notes what the receiver has: all below `una`, the packet that it answers, and what the map shows.
     fn learn(&mut self, una: u64, report: &Report, config: &Config) {
         let mtu = config.rules.mss;
-        self.arrive(report.about.0, report.about.1, config);
+        if report.about.0 < report.about.1 {
+            self.arrive(report.about.0, report.about.1, config);
+        }
         if report.map != 0 {
             let shown = |seq: u64, payload: u64| report.shows((seq, seq + payload), mtu);
             let within = report.base..report.base + MAP * mtu;
@@ -266,7 +307,8 @@ impl UecSender {
     fn allowed(&mut self, config: &Config) -> Option<(u64, u64, Option<Again>)> {
         let (seq, payload, again) = self.next_packet(config)?;
         let counted = if config.uec.full { config.rules.mss } else { payload } + config.rules.overhead;
-        let fits = self.inflight + counted as i64 <= self.half.window.bytes() as i64;
+        let free = again.is_some() && self.sleek.is_some_and(|sleek| sleek.recovers());
+        let fits = free || self.inflight + counted as i64 <= self.half.window.bytes() as i64;
         fits.then_some((seq, payload, again))
     }
 
@@ -304,18 +346,31 @@ impl UecSender {
         let (timeouts, before) = (again.timeouts, again.before);
         self.unanswered.insert(seq, Sent { stamp: now, due, payload, entropy, timeouts, before });
         self.dues.insert((due, seq));
+        if let Some((sleek, delays)) = self.sleek.as_mut().zip(self.half.window.cc().delays())
+            && sleek.probe_at == Time::MAX
+        {
+            sleek.arm(left, delays, true, self.next < self.half.written);
+        }
     }
 }
 
 impl TakesTurns for UecSender {
     fn parts(&self) -> (&Half, Turn) {
-        (&self.half, self.turn)
+        let probe_at = self.sleek.map_or(Time::MAX, |sleek| sleek.probe_at);
+        if probe_at == Time::MAX || self.half.state != State::Established {
+            return (&self.half, self.turn);
+        }
+        let at = if self.turn.waits { self.turn.at } else { Time::MAX };
+        (&self.half, Turn { at: at.min(probe_at.max(self.turn.at)), waits: true })
     }
 
     /// Sends the next packet if it may go now; one alone stands in the host's port, so that the flows of a host take turns there.
     fn pump(&mut self, config: &Config, net: &mut Net) {
         if self.half.state != State::Established {
             return;
+        }
+        if self.turn.at <= net.now && self.sleek.is_some_and(|sleek| sleek.probe_at <= net.now) {
+            self.probe(config, net);
         }
         if self.turn.at <= net.now
             && let Some(packet) = self.allowed(config)

@@ -32,6 +32,16 @@ crate::choices! {
     }
 }
 
+crate::choices! {
+    /// The repair of packets that nobody reported.
+    pub enum Recovery {
+        /// Their timers find them.
+        Timers = "timers",
+        /// SLEEK: packets beyond a gap, and probes, find them sooner. Repairs need no room in the window.
+        Sleek = "sleek",
+    }
+}
+
 crate::params! {
     /// Ultra Ethernet's transport, in its mode of reliable delivery in any order. Packets carry entropy values, by which switches spread
     /// them over paths; `ecmp` must be a choice by flow. Lost packets are sent again one by one. Hosts' ports are trimming without
@@ -55,6 +65,8 @@ crate::params! {
         backoff: Backoff = "doubled", "", "UE 1.0.3 s.3.5: RTO_Init x 2^retries, 8 s at most; uet-htsim: none";
         /// Timeouts of a packet that a connection survives.
         retries: u64 = 5, "[0, 1000]", "UE 1.0.3 s.3.5: five as usual";
+        /// The repair of packets that nobody reported, beside timers.
+        recovery: Recovery = "timers", "", "UE 1.0.3 s.3.5: timers; uet-htsim 40ccb05: -sleek, for switches that do not trim";
         /// Whether ports of switches may drop packets that they could trim.
         untrimmed: Untrimmed = "refused", "", "UE 1.0.3 s.4.1: trimming may be absent; then write it, and trimming = false in cc";
     }
@@ -78,6 +90,8 @@ pub struct Rules {
     pub doubles: bool,
     /// Timeouts of a packet that a connection survives.
     pub retries: u64,
+    /// Gaps and probes find losses.
+    pub sleek: bool,
 }
 
 /// The longest timer (UE 1.0.3 s.3.5).
@@ -93,6 +107,7 @@ impl Rules {
             timeout: settings.timeout,
             doubles: settings.backoff == Backoff::Doubled,
             retries: settings.retries,
+            sleek: settings.recovery == Recovery::Sleek,
         }
     }
 
@@ -128,6 +143,12 @@ impl UecSettings {
             let rule =
                 Code::Conflict.rule("must be \"single\" beside entropies = 1: there is no value to choose");
             faults.add(&format!("{path}.entropy"), rule, &self.entropy.show());
+        }
+        if self.recovery == Recovery::Sleek && self.untrimmed == Untrimmed::Refused {
+            let rule = Code::Conflict.rule(
+                "must be \"timers\" where every switch trims and reports each loss, or write untrimmed = \"allowed\"",
+            );
+            faults.add(&format!("{path}.recovery"), rule, &self.recovery.show());
         }
         let Some(cc) = cc else { return };
         if !cc.runs_over_uec() {

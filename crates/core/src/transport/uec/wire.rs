@@ -7,6 +7,8 @@ use crate::packet::{Extension, Flags, Packet};
 
 /// On the way there: asks for an answer.
 pub const ASKS: Flags = Flags::ECE;
+/// On the way there: a header alone that asks for an answer.
+pub const PROBE: Flags = Flags::ECE.with(Flags::PROBE);
 /// On the way back: the packet that begins at this number came without its payload.
 pub const NACK: Flags = Flags::ACK.with(Flags::PROBE);
 /// On the way back: the packet was marked.
@@ -35,20 +37,22 @@ pub struct Report {
     pub base: u64,
     /// A bit for each full packet from there that is there.
     pub map: u64,
+    /// Full packets, rounded up, that are there beyond a gap.
+    pub ahead: u64,
 }
 
 impl Report {
     /// As an extension carries it. Tables show the packet alone.
     pub fn put(&self) -> Extension {
         let halves = (self.map & u64::from(u32::MAX), self.map >> 32);
-        let sack = [self.about, (self.units, self.base), halves, (0, 0)];
+        let sack = [self.about, (self.units, self.base), halves, (self.ahead, 0)];
         Extension { sack, blocks: 1, ..Extension::default() }
     }
 
     /// As it was put.
     pub fn of(extension: &Extension) -> Report {
-        let [about, (units, base), (low, high), _] = extension.sack;
-        Report { about, units, base, map: high << 32 | low }
+        let [about, (units, base), (low, high), (ahead, _)] = extension.sack;
+        Report { about, units, base, map: high << 32 | low, ahead }
     }
 
     /// Whether the map says that bytes from `first` to `beyond` are there, in packets of `mtu` bytes.
