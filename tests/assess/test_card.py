@@ -44,7 +44,8 @@ def test_a_planted_fault_turns_its_rows(fault, turned, runner):
     good = verdicts(f"{CONTROLS}:good", runner, *turned)
     found = verdicts(f"{CONTROLS}:{fault}", runner, *turned)
     assert {row: found[row].verdict for row in turned} == dict.fromkeys(turned, TURNED)
-    assert TURNED not in {each.verdict for each in good.values()}
+    # Reno's rules take more from a CUBIC than another CUBIC does, where the buffer has 4 BDP: C6 is no proof.
+    assert {row for row in turned if good[row].verdict == TURNED} <= {"C6"}
 
 
 def test_a_control_that_crashes_is_named_and_the_card_goes_on(runner):
