@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from shallows.cli import queries, runs, studies, web
+from shallows.cli.assess import assess
 from shallows.cli.audit import audit
 from shallows.cli.check_run import check_run
 from shallows.cli.import_files import import_files
@@ -44,6 +45,7 @@ app.command()(runs.run)
 app.command()(runs.sweep)
 for command in (studies.compare, studies.tune, studies.reproduce, studies.validate):
     app.command()(command)
+app.command()(assess)
 app.command()(report)
 app.command("check-run")(check_run)
 app.command()(audit)
