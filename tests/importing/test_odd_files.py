@@ -1,4 +1,4 @@
-"""Odd files, made of each reader's sample: a right reading, or words that name the file; in bounded memory."""
+"""Odd files of each reader: a right reading, or words that name the file; in bounded memory."""
 
 import random
 import re
