@@ -56,8 +56,9 @@ def read_rows(
             known = {*columns, *optional}
             header = [cell if cell in known else ours(cell) for cell in map(str.lower, cells)]
             if not set(columns) <= set(header) <= known:
-                rule = f"must have the columns {', '.join(columns)}"
-                raise SpecError([*source.faults, Fault("", rule + about, cells, code="unknown-key")])
+                rule = f"must have the columns {', '.join(columns)}{about}"
+                place = f" (line {line} of {source.path.name})"
+                raise SpecError([*source.faults, Fault("", rule + place, cells, code="unknown-key")])
             if len(set(header)) < len(header):
                 source.stop(line, "must name each column once", cells)
             continue
@@ -69,7 +70,7 @@ def read_rows(
             source.stop(line, f"holds more than {MOST_ROWS} rows, the most that are allowed")
         yield line, dict(zip(header, [*cells, *[""] * (len(header) - len(cells))], strict=True))
     if not header:
-        raise SpecError([Fault("", f"must have the columns {', '.join(columns)}{about}", "nothing")])
+        source.stop(None, f"must have the columns {', '.join(columns)}{about}", "nothing")
 
 
 def time_columns(times: Iterable[str]) -> dict[str, tuple[str, str]]:

@@ -116,14 +116,17 @@ class Source:
     def data(self) -> bytes:
         """The whole file. Raises SpecError for one that is too large."""
         most = 200_000_000
+        data = bytearray()
         try:
             with self._open() as file:
-                data = file.read(most + 1)
+                # One read of `most` bytes would take that much memory for the smallest file.
+                while len(data) <= most and (part := file.read(1 << 20)):
+                    data += part
         except _BROKEN as error:
             raise self._unreadable(error) from None
         if len(data) > most:
             raise self._at(None, f"is longer than {most // 1_000_000} MB, the most that is read")
-        return data
+        return bytes(data)
 
     def text(self) -> str:
         """The whole file as text. Raises SpecError for one that is not."""

@@ -97,7 +97,10 @@ def _stages(source: Source, world: int, most: int) -> tuple[list[_Stage], int]:
         elif len(stages[-1].rows) >= most:
             cut += 1
         else:
-            cells = next(csv.reader([text]), [])
+            try:
+                cells = next(csv.reader([text]), [])
+            except csv.Error as error:
+                source.stop(line, f"is not a row of a CSV file: {error}")
             if len(cells) > len(header):
                 source.refuse(line, f"has {len(cells)} values for {len(header)} columns", text[:60])
                 continue
