@@ -1,7 +1,6 @@
 //! The settings of TCP in the form in which both ends work with them.
 
 use super::datagram::Emission;
-use super::entropy::Entropy;
 use super::expresspass;
 use super::homa::{self, HomaSettings};
 use super::ndp::{self, NdpSettings};
@@ -116,7 +115,7 @@ impl Config {
 
     /// Whether its senders choose a path for each packet, by entropy values.
     pub fn chooses_paths(&self) -> bool {
-        self.kind == TransportKind::Uec && self.uec.entropy.0 != Entropy::Single
+        self.kind == TransportKind::Uec && self.uec.chooses_paths()
     }
 
     /// Whether marks are echoed by counters (AccECN).

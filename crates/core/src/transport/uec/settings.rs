@@ -111,6 +111,11 @@ impl Rules {
         }
     }
 
+    /// Whether packets of a connection have values of their own.
+    pub fn chooses_paths(&self) -> bool {
+        self.entropy.0 != Entropy::Single
+    }
+
     /// The time that a packet which timed out so often waits for its answer.
     pub fn timer(&self, timeouts: u64) -> Span {
         if !self.doubles {

@@ -69,7 +69,7 @@ mod tests {
     /// A report comes back as it was put, and shows whole packets alone.
     #[test]
     fn a_report_is_kept_and_read() {
-        let report = Report { about: (5000, 6000), units: 77, base: 2000, map: 1 << 63 | 0b1010 };
+        let report = Report { about: (5000, 6000), units: 77, base: 2000, map: 1 << 63 | 0b1010, ahead: 3 };
         assert_eq!(Report::of(&report.put()), report);
         for (first, beyond, there) in [
             (2000, 3000, false),
