@@ -37,7 +37,7 @@ def _row(row: Row, repeat: str) -> dict[str, Any]:
         "verdict": row.verdict,
         "why": row.why,
         "sentence": about.get("sentence", ""),
-        "threshold": bound,
+        "bound": bound,
         "reason": about.get("reason", ""),
         "repeat": "" if row.why else f"{repeat} --row {row.id}",
         "cells": [_cell(cell) for cell in row.cells],
@@ -69,7 +69,7 @@ def show(work: Work, rows: list[Row], repeat: str) -> None:
             estimate = worst.error or (str(worst.estimate) if worst.estimate else "")
             table.append([*about, row.verdict, estimate, bound, worst.name])
     title = f"{work.control}: card after RFC 9743, {work.seeds} seeds"
-    heads = ("row", "criterion", "section", "verdict", "worst cell [95 %]", "threshold", "which cell")
+    heads = ("row", "criterion", "section", "verdict", "worst cell [95 %]", "bound", "which cell")
     terminal.print_table(title, heads, table)
     for row in rows:
         if row.cells:
