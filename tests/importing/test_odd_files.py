@@ -67,7 +67,7 @@ ODD = {
 
 
 def answer(reader, data, folder):
-    """What the reader answers on these bytes: the content, or its words."""
+    """The files, and the answer of the reader: its content, or its words."""
     samples = data if isinstance(data, dict) else {f"odd{reader.suffix}": data}
     paths = []
     for name, content in samples.items():
