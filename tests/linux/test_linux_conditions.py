@@ -478,7 +478,7 @@ def on_both(tmp_path, made):
 @needs_policing
 @pytest.mark.parametrize("name", POLICERS)
 def test_a_policer_acts_as_in_the_simulator(tmp_path, name):
-    """The same datagrams on both, so that a meter passes the same ones, within two and a thousandth.
+    """Both send equal datagrams, so that a meter passes equal ones, within two and a thousandth.
 
     By hand a load above the rate gets the rate and at most the burst.
     """

@@ -1,1 +1,1 @@
-"""The report card of a congestion control: what RFC 9743 asks an evaluation to show, row by row."""
+"""The report card of a congestion control, a row for each criterion of RFC 9743."""

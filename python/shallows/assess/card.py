@@ -29,7 +29,7 @@ QUICK_SEEDS, FULL_SEEDS = 3, 10
 
 
 class Cell(NamedTuple):
-    """A cell's verdict and estimate; those of the yardsticks; what failed."""
+    """A cell's verdict and estimate, the yardsticks' means, and the error of a run that failed."""
 
     name: str
     verdict: str
@@ -126,8 +126,8 @@ def _row(work: Work, row: str, about: dict[str, Any], found: dict[Any, list[Outc
 def _cell(name: str, about: dict[str, Any], own: list[Outcome], others: list[list[Outcome]]) -> Cell:
     errors = [f"seed {one.point.seed}: {one.error}" for one in own if one.error]
     measured = _values(about, own)
-    yardsticks = {who: _values(about, those) for who, those in zip(YARDSTICKS, others, strict=True)}
-    means = {who: sum(values) / len(values) for who, values in yardsticks.items() if values}
+    yardsticks = {control: _values(about, those) for control, those in zip(YARDSTICKS, others, strict=True)}
+    means = {control: sum(values) / len(values) for control, values in yardsticks.items() if values}
     if errors or measured is None:
         return Cell(name, "failed", None, means, errors[0] if errors else "a run has no such value")
     if against := about.get("against"):

@@ -56,7 +56,7 @@ class Assertion:
 
 
 class Assertions:
-    """The assertions of a script, with the names that it gives whole numbers; what it prints is left out."""
+    """The assertions of a script, with the names that it gives whole numbers; its prints are left out."""
 
     def __init__(self) -> None:
         self._own: dict[str, int] = {}

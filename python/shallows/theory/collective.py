@@ -97,7 +97,7 @@ def collective(
         return {"host_ps": host, "uplinks_ps": out, "least_ps": max(host, out, steps * delay_ps)}
 
     many = leaves > 1
-    # Of a ring one rank of a leaf sends to another leaf; striped, all do. Partners at a distance of d ranks
+    # In a ring one rank of a leaf sends to another leaf; striped, all do. Partners at a distance of d ranks
     # are on one leaf if d is below the hosts of a leaf, or striped if the leaves divide d: a rank sends a
     # (d / ranks)-th there, and gets it back.
     halved = 2 * size_bytes * of_leaf

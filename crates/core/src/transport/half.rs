@@ -135,7 +135,7 @@ impl Turn {
 
 /// A sending end with one timer, which waits for its turn at the host's port: NDP's, Homa's and Ultra Ethernet's.
 pub trait TakesTurns {
-    /// What all ends have, and its turn.
+    /// The parts that all ends have, and the turn of this one.
     fn parts(&self) -> (&Half, Turn);
     /// The timer has expired.
     fn on_timeout(&mut self, config: &Config, now: Time);

@@ -189,7 +189,7 @@ fn with_a_loss(packets: u64, lost: u64, recovery: &str) -> Run {
 #[test]
 fn a_probe_finds_a_lost_tail() {
     let small = BYTE * HEADER;
-    // Of the path's base round trip an answer's bytes take no time.
+    // The path's base round trip counts no time for an answer's bytes.
     let base = 4 * US + 2 * BYTE * FULL;
     let acknowledged = 10 * BYTE * FULL + 4 * US + 2 * small;
     let probe = 4 * US + 4 * small;

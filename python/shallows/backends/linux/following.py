@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from shallows.backends.linux import links
-from shallows.backends.linux.qdiscs import Qdisc
+from shallows.backends.linux.qdiscs import Qdisc, polices
 from shallows.backends.linux.readback import Asked, number
 from shallows.errors import Fault
 
@@ -31,7 +31,7 @@ def traced(port: Mapping[str, Any]) -> bool:
 
 
 def faults(experiment: Mapping[str, Any]) -> list[Fault]:
-    """What an experiment has beside a trace that Linux cannot do there."""
+    """Settings of an experiment that Linux cannot have beside a trace."""
     found = []
     for name, port in experiment["port"].items():
         if port.get("trace", "none") == "none":
@@ -44,7 +44,7 @@ def faults(experiment: Mapping[str, Any]) -> list[Fault]:
 
 
 def of_network(experiment: Mapping[str, Any], network: Mapping[str, Any]) -> list[Fault]:
-    """The same of the network, which `_core.plan` describes."""
+    """Faults of traces in the network that `_core.plan` describes."""
     following = [port for port in network["ports"] if traced(port)]
     found = []
     for port in following:
@@ -58,7 +58,7 @@ def of_network(experiment: Mapping[str, Any], network: Mapping[str, Any]) -> lis
         if port.get("changes"):
             rule = "cannot stand beside an event of its link on Linux: both would set its wire"
             found.append(Fault(path, rule, port["name"]))
-        if port["queue"]["kind"] == "policer":
+        if polices(port["queue"]):
             rule = "cannot stand beside a policer on Linux: the packet that wakes its port would take tokens"
             found.append(Fault(path, rule, port["name"]))
         if network["nodes"][port["from"]]["host"]:
@@ -81,7 +81,7 @@ def lines(link: links.Link, port: Mapping[str, Any], frame: int, under: Qdisc, s
 
 
 def at_end(link: links.Link, seed: int) -> dict[tuple[Any, ...], Asked]:
-    """What tc reports of a link that has followed: its bucket has no tokens of its own."""
+    """The report of tc about a link that has followed: its bucket has no tokens of its own."""
     shaper, wire = (link.port, "tbf", "1:"), (link.wire, "netem", "1:")
     shows = {name: value for name, value in links.wire(link, seed)[1].items() if name != "rate.rate"}
     bucket = {"rate": number(1), "stab.overhead": number(-links.ETHERNET_BYTES)}

@@ -9,6 +9,7 @@ from typing import Any
 
 from shallows.backends.linux import controls, machine, root
 from shallows.backends.linux.kernel import Kernel
+from shallows.backends.linux.qdiscs import polices
 from shallows.errors import Fault
 from shallows.words import did_you_mean
 
@@ -124,7 +125,7 @@ def _policers(experiment: Mapping[str, Any]) -> list[str]:
     queues |= {
         f"port.{name}.queue": port["queue"] for name, port in experiment["port"].items() if "queue" in port
     }
-    return [f"{path}.kind" for path, queue in queues.items() if queue["kind"] == "policer"]
+    return [f"{path}.kind" for path, queue in queues.items() if polices(queue)]
 
 
 def _unknown(key: str, given: Mapping[str, str], known: Collection[str], rule: str) -> list[Fault]:

@@ -18,7 +18,7 @@ from shallows.document.schema import components
 UNLIMITED_BYTES = 2_000_000_000
 """The size of a queue without limit: as much as a qdisc's 32-bit count of bytes safely holds."""
 
-__all__ = ["KINDS", "Meter", "Qdisc", "Refusal", "paced", "packets_as_bytes", "qdisc"]
+__all__ = ["KINDS", "Meter", "Qdisc", "Refusal", "paced", "packets_as_bytes", "polices", "qdisc"]
 
 
 class Refusal(Exception):
@@ -33,7 +33,7 @@ class Refusal(Exception):
 
 @dataclass(frozen=True)
 class Meter:
-    """A bucket of `tc police`: what exceeds it is dropped, the rest goes on."""
+    """A bucket of `tc police`: the excess is dropped, the rest goes on."""
 
     rate_bps: int
     burst: int  # bytes
@@ -79,6 +79,11 @@ def qdisc(settings: dict[str, Any], frame_bytes: int) -> Qdisc:
     if kind not in KINDS:
         raise Refusal(("kind", f"is not a discipline of the Linux backend, which has {', '.join(KINDS)}"))
     return KINDS[kind](_Settings(settings), frame_bytes)
+
+
+def polices(settings: Mapping[str, Any]) -> bool:
+    """Whether a discipline is a policer, which is a filter in the kernel."""
+    return settings["kind"] == "policer"
 
 
 def packets_as_bytes(settings: Mapping[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shallows.backends.linux import controls, datagrams, following, lateness, loads, rebinding, transports
 from shallows.backends.linux.links import HOLDS
-from shallows.backends.linux.qdiscs import Refusal, packets_as_bytes, qdisc
+from shallows.backends.linux.qdiscs import Refusal, packets_as_bytes, polices, qdisc
 from shallows.backends.linux.scenario import traced_classes
 from shallows.document.schema import components, facts
 from shallows.errors import Fault
@@ -197,7 +197,7 @@ def _fine_delays(network: Mapping[str, Any]) -> list[Fault]:
 def _policed_bursts(experiment: Mapping[str, Any], network: Mapping[str, Any]) -> list[Fault]:
     """Loads that hand down bursts to a host's port with a policer, which sees them before they are split."""
     hosts = {number for number, node in enumerate(network["nodes"]) if node["host"]}
-    if not any(port["queue"]["kind"] == "policer" and port["from"] in hosts for port in network["ports"]):
+    if not any(polices(port["queue"]) and port["from"] in hosts for port in network["ports"]):
         return []
     rule = "must be 1 on Linux where a host's own port has a policer"
     return [

@@ -207,7 +207,7 @@ impl UecSender {
         self.recover(report.ahead, probe.then(|| now - packet.stamp), config, now);
     }
 
-    /// What an acknowledgement begins where SLEEK is on; of a probe's answer the round trip.
+    /// Begins the recovery that an acknowledgement asks for where SLEEK is on; `probe` is the round trip of a probe's answer.
     fn recover(&mut self, ahead: u64, probe: Option<Span>, config: &Config, now: Time) {
         let Some((sleek, (base, target))) = self.sleek.as_mut().zip(self.half.window.cc().delays()) else {
             return;

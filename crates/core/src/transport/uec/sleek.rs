@@ -14,7 +14,7 @@ use shallows_units::{Span, Time};
 /// Packets beyond a gap that begin recovery at least.
 const LEAST: u64 = 5;
 
-/// What a sending end remembers.
+/// The memory of a sending end.
 #[derive(Debug, Clone, Copy)]
 pub struct Sleek {
     /// In recovery until all below this is acknowledged.
