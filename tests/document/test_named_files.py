@@ -19,6 +19,27 @@ def test_every_distribution_that_comes_along_rises_to_hundred(path):
     assert not faults and points[-1][1] == 100 and points == sorted(points)
 
 
+@pytest.mark.parametrize("place", ["transport", "a load's transport"])
+def test_priorities_of_a_transport_follow_from_a_named_distribution(place):
+    named = {"kind": "empirical", "name": "web_search"}
+    written = named | {"points": fill_in(sizes("web_search"))[0]["traffic"]["web"]["sizes"]["points"]}
+    keys = []
+    for each in (named, written):
+        homa = {"profile": "homa", "cc": "line-rate", "sizes": each}
+        document = {"duration": "1ms", "queue": {"kind": "drop-tail", "limit": "none"}}
+        document |= {"topology": {"kind": "star", "senders": 2, "rate": "10Gbps"}}
+        document |= {"priority": {str(level): {} for level in range(8)}}
+        bulk = {"kind": "bulk", "from": "s0", "to": "r0"}
+        if place == "transport":
+            document["transport"] = homa
+        else:
+            bulk["transport"] = homa
+        [point] = expand(load(document | {"traffic": {"a": bulk}}))
+        keys.append(point.key)
+        assert len(point.experiment["traffic"]["a"]["transport"]["sizes"]["points"]) > 5
+    assert keys[0] == keys[1]
+
+
 def test_the_document_given_is_not_changed():
     given = sizes("web_search")
     fill_in(given)

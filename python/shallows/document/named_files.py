@@ -65,7 +65,8 @@ def fill_in(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
 
     `traffic.*.sizes = { kind = "empirical", name = "web_search" }` takes the distribution of that name, which
     comes with Shallows (`flow_sizes/`), or a file. `topology = { kind = "graph", name = "x.graphml" }` takes
-    a file, and so do loads of the kinds `table` and `graph`. `shallows.importing` has the formats.
+    a file, and so do loads of the kinds `table` and `graph`. A transport's `sizes` take what a load's take.
+    `shallows.importing` has the formats.
     A path in an experiment file is relative to that file, any other to the current directory. A table with
     its numbers stays as it is. The record keeps the file's name without its directory, so that a run is the
     same wherever its files are.
@@ -74,7 +75,7 @@ def fill_in(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
     faults: list[Fault] = []
     if not any(True for _ in _names(filled)):
         return filled, faults
-    for section in ("traffic", "topology", "port"):
+    for section in ("traffic", "transport", "topology", "port"):
         if section in filled:
             filled[section] = copy.deepcopy(filled[section])
     for named in _names(filled):
@@ -162,7 +163,7 @@ def anchor(document: dict[str, Any], directory: Path) -> None:
                     )
 
 
-_NAME = re.compile(r"(traffic\..+|topology|port\..+)\.name")
+_NAME = re.compile(r"((traffic|transport|port)\..+|topology)\.name")
 
 
 def _beside(name: Any, directory: Path, gives: Gives) -> Any:
@@ -197,6 +198,7 @@ def _names(document: Mapping[str, Any], written: bool = False) -> Iterator[_Name
             path = f"port.{port}.trace"
             gives: Gives = trace["kind"]
             yield from _named(path, trace, gives, ROWS[gives], f"{path}.name")
+    yield from _sizes("transport", document.get("transport"))
     loads = document.get("traffic")
     for name, load in loads.items() if isinstance(loads, Mapping) else ():
         if not isinstance(load, dict):
@@ -204,9 +206,15 @@ def _names(document: Mapping[str, Any], written: bool = False) -> Iterator[_Name
         path, kind = f"traffic.{name}", load.get("kind")
         if isinstance(kind, str) and kind in _LOADS:
             yield from _named(path, load, *_LOADS[kind], f"{path}.name")
-        sizes = load.get("sizes")
-        if isinstance(sizes, dict) and sizes.get("kind") == "empirical":
-            yield from _named(f"{path}.sizes", sizes, "sizes", "points", f"{path}.sizes")
+        yield from _sizes(path, load)
+        yield from _sizes(f"{path}.transport", load.get("transport"))
+
+
+def _sizes(path: str, table: Any) -> Iterator[_Named]:
+    """The distribution of sizes of a load, or of a transport whose priorities follow from one."""
+    sizes = table.get("sizes") if isinstance(table, dict) else None
+    if isinstance(sizes, dict) and sizes.get("kind") == "empirical":
+        yield from _named(f"{path}.sizes", sizes, "sizes", "points", f"{path}.sizes")
 
 
 def _named(path: str, table: dict[str, Any], gives: Gives, content: str, at: str) -> Iterator[_Named]:
