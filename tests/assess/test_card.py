@@ -55,6 +55,18 @@ def test_a_control_that_crashes_is_named_and_the_card_goes_on(runner):
     assert found["C2"].cells[0].beside["cubic"] > 0
 
 
+def test_a_row_that_the_backend_does_not_measure_is_not_run(runner):
+    work = card.plan("newreno", True, ["C2"])
+    work.criteria["C2"]["metric"] = "candidate.moods"
+    [row] = card.assess(work, runner)
+    assert (row.verdict, row.why) == ("not run", "this backend has no candidate.moods")
+
+
+def test_a_row_repeats_on_its_backend():
+    said = show.command("./shallows", "cubic", True, "linux", "7.2")
+    assert said == "./shallows assess cubic --quick --backend linux --kernel 7.2"
+
+
 def test_an_unknown_row_or_control_runs_nothing():
     with pytest.raises(SpecError, match="C99"):
         card.plan("cubic", True, ["C99"])

@@ -45,6 +45,18 @@ def test_application_throughput_is_the_share_of_deadlines_met():
     assert m.met_share(table("messages", {"met": None})) is None
 
 
+def test_a_count_of_which_a_part_is_unknown_is_no_number():
+    """A kernel does not say which connection lost a packet: nulls were summed to 0 drops."""
+    run = small_run()
+    known = m.metrics(run)
+    one = pl.when(pl.int_range(pl.len()) > 0).then(pl.col("drops"))
+    found = m.metrics(run | {"flows": run["flows"].with_columns(one.alias("drops"))})
+    gone = {name for name in known if known[name] is not None and found[name] is None}
+    assert gone and gone < {f"{each}.drops" for each in run["flows"]["class"].unique()} | {"drops"}
+    assert found["drops"] == known["drops"]
+    assert m.drops(run["queues"].with_columns(pl.lit(None, pl.UInt64).alias("drops"))) is None
+
+
 def test_nothing_at_all_is_none_not_nan():
     got = m.metrics(tables())
     assert got["jain"] is None and got["goodput_bps_total"] == 0 and got["bottleneck_utilisation"] is None

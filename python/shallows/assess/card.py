@@ -120,7 +120,8 @@ def _row(work: Work, row: str, about: dict[str, Any], found: dict[Any, list[Outc
         own, *others = (found[row, cell["name"], each] for each in (work.control, *YARDSTICKS))
         cells.append(_cell(cell["name"], about, own, others))
     cells.sort(key=lambda cell: _badness(cell, about), reverse=True)
-    return Row(row, about, cells[0].verdict, cells, "")
+    worst = cells[0]
+    return Row(row, about, worst.verdict, cells, worst.error if worst.verdict == "not run" else "")
 
 
 def _cell(name: str, about: dict[str, Any], own: list[Outcome], others: list[list[Outcome]]) -> Cell:
@@ -128,6 +129,8 @@ def _cell(name: str, about: dict[str, Any], own: list[Outcome], others: list[lis
     measured = _values(about, own)
     yardsticks = {control: _values(about, those) for control, those in zip(YARDSTICKS, others, strict=True)}
     means = {control: sum(values) / len(values) for control, values in yardsticks.items() if values}
+    if not errors and all(_unknown(about, one) for each in (own, *others) for one in each):
+        return Cell(name, "not run", None, {}, f"this backend has no {about['metric']}")
     if errors or measured is None:
         return Cell(name, "failed", None, means, errors[0] if errors else "a run has no such value")
     if against := about.get("against"):
@@ -146,6 +149,10 @@ def _cell(name: str, about: dict[str, Any], own: list[Outcome], others: list[lis
     else:
         samples, estimate = measured, mean_ci(measured)
     return Cell(name, _verdict(about, samples, estimate), estimate, means, "")
+
+
+def _unknown(about: dict[str, Any], outcome: Outcome) -> bool:
+    return (outcome.metrics or {}).get(about["metric"]) is None
 
 
 def _values(about: dict[str, Any], outcomes: list[Outcome]) -> list[float] | None:
@@ -178,6 +185,6 @@ def _held(about: dict[str, Any], value: float) -> bool:
 
 
 def _badness(cell: Cell, about: dict[str, Any]) -> tuple[int, float]:
-    order = ("shown", "not determined", "not shown", "worse than the yardstick", "failed")
+    order = ("shown", "not run", "not determined", "not shown", "worse than the yardstick", "failed")
     value = cell.estimate.value if cell.estimate else 0.0
     return order.index(cell.verdict), value if "at_most" in about else -value

@@ -81,6 +81,9 @@ def show(work: Work, rows: list[Row], repeat: str) -> None:
 WAYS = {"at_most": "at most ", "at_least": "at least "}
 
 
-def command(program: str, control: str, quick: bool) -> str:
+def command(program: str, control: str, quick: bool, backend: str, kernel: str | None) -> str:
     """The command that makes the card."""
-    return shlex.join([program, "assess", control, *(["--quick"] if quick else [])])
+    more = ["--quick"] if quick else []
+    more += ["--backend", backend] if backend != "simulator" else []
+    more += ["--kernel", kernel] if kernel else []
+    return shlex.join([program, "assess", control, *more])

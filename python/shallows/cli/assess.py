@@ -31,7 +31,7 @@ def assess(
     runner = how.runner()
     with how.report("assess", work.runs) as told:
         rows = card.assess(work, runner, told)
-    repeat = show.command(program(), control, quick)
+    repeat = show.command(program(), control, quick, how.backend, how.kernel)
     if as_json:
         terminal.print_json(show.document(work, rows, repeat))
     else:

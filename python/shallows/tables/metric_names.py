@@ -77,7 +77,7 @@ OF_A_CLASS = (
     Metric("goodput_bps", "bps", "Unique bytes of the class over the measured time."),
     Metric("goodput_mean_bps", "bps", "Mean over connections of each one's goodput over its own life."),
     Metric("marks", "", "Packets marked Congestion Experienced, as the receivers count them."),
-    Metric("drops", "", "Packets of the class that were dropped."),
+    Metric("drops", "", "Packets of the class that were dropped; not known of Linux."),
     Metric("retransmissions", "", "Segments sent again."),
     Metric("timeouts", "", "Retransmission timeouts."),
     Metric("timeouts_head", "", "Timeouts while nothing of the current message was known to have arrived."),

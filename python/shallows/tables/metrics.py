@@ -47,16 +47,16 @@ def metrics(tables: Tables, quantiles: Quantiles = _QUANTILES) -> dict[str, Numb
     switch port's `bottleneck_*`; then for each class c `c.goodput_bps`, `c.wait_mean_ps` and the
     others of `class_metrics`, for each load with rounds those of `round_metrics`, for each load with steps
     those of `step_metrics`, and for each load of datagrams those of `datagram_metrics`. `drops` counts
-    every cause at every port, `marks` every CE mark set.
+    every cause at every port, `marks` every CE mark set. A count of which a part is unknown is None.
     """
     flows, queues = tables["flows"], tables["queues"]
     out: dict[str, Number] = {
         "goodput_bps_total": _goodput_bps(flows, queues),
         "jain": jain(compared_goodput_bps(flows)),
         "drops": drops(queues),
-        "marks": int(queues["marks"].sum()),
-        "retransmissions": int(flows["retransmissions"].sum()),
-        "timeouts": int(flows["timeouts"].sum()),
+        "marks": _total(queues["marks"]),
+        "retransmissions": _total(flows["retransmissions"]),
+        "timeouts": _total(flows["timeouts"]),
     }
     out |= bottleneck_metrics(queues)
     for name in flows["class"].unique().sort():
@@ -88,9 +88,9 @@ def with_sizes(tables: Tables, summary: Summary = DEFAULT) -> dict[str, Number]:
     return found
 
 
-def drops(queues: pl.DataFrame) -> int:
-    """Packets dropped at all ports, for any cause."""
-    return int(queues["drops"].sum())
+def drops(queues: pl.DataFrame) -> int | None:
+    """Packets dropped at all ports, for any cause; None if a port's are unknown."""
+    return _total(queues["drops"])
 
 
 def jain(values: Sequence[float] | pl.Series) -> float | None:
@@ -144,12 +144,12 @@ def class_metrics(tables: Tables, name: str, quantiles: Quantiles = _QUANTILES) 
     out: dict[str, Number] = {
         "goodput_bps": _goodput_bps(flows, tables["queues"]),
         "goodput_mean_bps": _mean(flows["goodput_bps"]),
-        "marks": int(flows["marks"].sum()),
-        "drops": int(flows["drops"].sum()),
-        "retransmissions": int(flows["retransmissions"].sum()),
-        "timeouts": int(flows["timeouts"].sum()),
-        "timeouts_head": int(flows["timeouts_head"].sum()),
-        "timeouts_tail": int(flows["timeouts_tail"].sum()),
+        "marks": _total(flows["marks"]),
+        "drops": _total(flows["drops"]),
+        "retransmissions": _total(flows["retransmissions"]),
+        "timeouts": _total(flows["timeouts"]),
+        "timeouts_head": _total(flows["timeouts_head"]),
+        "timeouts_tail": _total(flows["timeouts_tail"]),
         "timeouts_per_flow": _mean(flows["timeouts"]),
     }
     for column in ("wait_mean_ps", "delay_mean_ps", "srtt_mean_ps", "cwnd_mean_bytes", "alpha"):
@@ -419,6 +419,11 @@ def _of_class(table: pl.DataFrame, name: str) -> pl.DataFrame:
 
 def _number(value: Number) -> Number:
     return None if value is None or not math.isfinite(value) else value
+
+
+def _total(column: pl.Series) -> int | None:
+    """The sum of counts. None if one is unknown: a kernel does not say which connection lost a packet."""
+    return None if column.null_count() else int(column.sum())
 
 
 def _mean(column: pl.Series) -> float | None:
