@@ -4,6 +4,7 @@ sizes, several cables. Plans and refusals; and, where a kernel has been built, r
 
 import json
 import math
+from statistics import mean
 
 import polars as pl
 import pytest
@@ -25,7 +26,7 @@ from shallows.backends.simulator import Simulator
 from shallows.document import kernel_settings
 from shallows.document.check import resolve
 from shallows.document.load import load
-from shallows.document.points import one_run
+from shallows.document.points import expand, one_run
 from shallows.errors import SpecError
 from test_linux import needs_kernel, resolved
 from test_linux_networks import planned
@@ -435,19 +436,29 @@ def port_row(tables, port="switch->r0"):
 @pytest.mark.parametrize("cc", ["cubic", "newreno"])
 @pytest.mark.parametrize("trace", [MOBILE, CHANGING], ids=["opportunities", "rates"])
 def test_a_link_follows_its_trace_as_in_the_simulator(tmp_path, trace, cc):
-    """Goodput within 3 %, the mean queue within 10 %; behind a buffer that never empties goodput is the
-    trace's mean, less headers, within 1 %.
+    """Over three seeds goodput is within 3 % and the mean queue within 10 %. Behind a buffer that never
+    empties goodput is the trace's mean, less headers, within 1 %.
+
+    One seed tells too little: CUBIC's sawtooth moves the mean queue by some 4 % from seed to seed, on both.
     """
     transport = {"profile": "linux", "cc": cc}
-    made = pairs_behind(trace, duration="26s", warmup="2s", transport=transport)
-    simulated, linux = both(tmp_path, made)
-    goodputs = [tables["flows"]["goodput_bps"].sum() for tables in (simulated, linux)]
-    assert goodputs[1] == pytest.approx(goodputs[0], rel=0.03)
+    made = pairs_behind(trace, duration="26s", warmup="2s", transport=transport) | {"seeds": 3}
+    goodputs, queues = {}, {}
+    for name in ("simulator", "linux"):
+        runs = [
+            shallows.run(point.experiment, store=tmp_path / name, backend=name).tables
+            for point in expand(load(made))
+        ]
+        goodputs[name] = mean(tables["flows"]["goodput_bps"].sum() for tables in runs)
+        rows = [port_row(tables) for tables in runs]
+        queues[name] = mean(queue for _, queue in rows)
+        if name == "linux":
+            used = mean(row["utilisation"] for row, _ in rows)
+    assert goodputs["linux"] == pytest.approx(goodputs["simulator"], rel=0.03)
     if trace is MOBILE:
-        assert goodputs[1] == pytest.approx(8 * 1504 * 800 * 1448 / 1500, rel=0.01)
-    (_, ours), (row, theirs) = port_row(simulated), port_row(linux)
-    assert theirs == pytest.approx(ours, rel=0.1)
-    assert row["utilisation"] == pytest.approx(goodputs[1] * 1500 / 1448 / row_mean(trace), rel=0.01)
+        assert goodputs["linux"] == pytest.approx(8 * 1504 * 800 * 1448 / 1500, rel=0.01)
+    assert queues["linux"] == pytest.approx(queues["simulator"], rel=0.1)
+    assert used == pytest.approx(goodputs["linux"] * 1500 / 1448 / row_mean(trace), rel=0.01)
 
 
 def row_mean(trace):

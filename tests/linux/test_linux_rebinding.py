@@ -87,7 +87,7 @@ def test_other_backends_refuse_it(tmp_path):
 
 
 def test_a_kernel_without_bpf_is_refused_with_the_command_that_builds_one(monkeypatch):
-    has = offers.Offers((), ("overlay",), (), (), {})
+    has = offers.Offers((), ("overlay",), (), (), (), {})
     monkeypatch.setattr(offers, "of", lambda kernel: has)
     kernel = SimpleNamespace(about={"version": "7.2.12"}, hash="70634b80")
     network = {"nodes": [{"name": "r0", "host": True}], "numbers": {"duration": 10**13}, "loads": {}}

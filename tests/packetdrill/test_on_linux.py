@@ -38,7 +38,7 @@ def test_what_is_missing_is_said_before_anything_runs(tmp_path, words, said):
 def test_a_kernel_without_tun_is_refused_with_the_command_that_builds_one(tmp_path, monkeypatch):
     made = Kernel(tmp_path / "linux", {"hash": "abcd", "version": "7.2.12"})
     monkeypatch.setattr(on_linux, "ready", lambda name: made)
-    monkeypatch.setattr(offers, "of", lambda used: offers.Offers((), (), ("null",), (), {}))
+    monkeypatch.setattr(offers, "of", lambda used: offers.Offers((), (), ("null",), (), (), {}))
     with pytest.raises(SpecError, match=r"needs TUN, which Linux 7\.2\.12 .*--config features"):
         on_linux.usable(None)
 

@@ -82,7 +82,7 @@ def test_random_experiments_give_the_same_bytes_in_node(tmp_path):
     draws, drawn = random.Random(40), []
     while len(drawn) < 40:
         document = experiments.draw(draws)
-        if document is not None:
+        if document is not None and "python" not in document:  # the page has no Python
             drawn.append(expand(document)[0].experiment)
     answers = in_node(tmp_path, [{"experiment": each} for each in drawn])
     assert len(answers) == 40
