@@ -43,7 +43,7 @@ use crate::routing::table::{Entry, Routing};
 pub use handle::Net;
 use port::chain::Store;
 pub use port::counts::{Totals, Waits};
-use port::{Port, Scheduled, Service, WireEnd, WireFaults};
+use port::{Port, Scheduled, Service, WireEnd};
 use shallows_units::{Index, Span, Time};
 pub use shared::{Change, Connection, Directory, Happened, STAMPED};
 use std::collections::BTreeMap;
@@ -368,8 +368,7 @@ impl Network {
     /// Records the loss of a packet that the port's discipline does not hold.
     fn lose_outside(&mut self, number: u32, packet: Packet, why: DropWhy, directory: &Directory) {
         let port = &mut self.ports[number as usize];
-        let early = |faults: &WireFaults| port.left_at(self.now) < faults.counts_from;
-        if why.on_wire() && port.faults.as_deref().is_some_and(early) {
+        if why.on_wire() && port.left_early(self.now) {
             port.counts.lost_early += 1;
         } else {
             port.drop_for(why);

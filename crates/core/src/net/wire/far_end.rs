@@ -75,9 +75,12 @@ impl Network {
         let lost = port.faults.as_mut().is_some_and(|faults| faults.lose(packet.size));
         if !lost && port.faults.as_mut().is_some_and(|faults| faults.marks(packet)) {
             packet.flags = packet.flags.with(Flags::CE);
-            port.counts.marks += 1;
-            if let Some(arrivals) = &mut port.arrivals {
-                arrivals[directory.class(packet)].marks += 1;
+            // Its arrival is not in the counts either.
+            if !port.left_early(now) {
+                port.counts.marks += 1;
+                if let Some(arrivals) = &mut port.arrivals {
+                    arrivals[directory.class(packet)].marks += 1;
+                }
             }
         }
         if port.flags.tapped {

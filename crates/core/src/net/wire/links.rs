@@ -56,6 +56,11 @@ impl Port {
         self.varying().map_or_else(|| now - self.delay, |varying| varying.last)
     }
 
+    /// Whether the packet that is at the far end of the wire at `now` left before the statistics began.
+    pub(in crate::net) fn left_early(&self, now: Time) -> bool {
+        self.faults.as_ref().is_some_and(|faults| self.left_at(now) < faults.counts_from)
+    }
+
     /// How long the transmitter takes for the packet that it has, of so many bytes.
     pub(in crate::net) fn serving_for(&self, size: u16) -> Span {
         self.varying().map_or_else(|| self.transmission(size), |varying| varying.serving_for)
