@@ -77,6 +77,17 @@ def test_images_carry_no_date(tmp_path):
         style.image(figure, ".bmp")
 
 
+def test_a_figure_that_a_reader_draws_is_drawn():
+    """`image` skips the pass that lays out. A reader's canvas has that pass alone."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure, (ax,) = style.canvas()
+    ax.plot([0, 1], [0, 1])
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    assert len(set(bytes(canvas.buffer_rgba()))) > 10
+
+
 def test_drawing_leaves_the_readers_settings_alone():
     import matplotlib
 

@@ -121,16 +121,18 @@ def _shown() -> "type[Figure]":
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     class ShownFigure(Figure):
+        saving = False
+
         def _repr_svg_(self) -> str:
             return image(self).decode()
 
         def draw(self, renderer: "RendererBase") -> None:
-            """Lays the figure out if that is still to be done, else draws it.
+            """Draws the figure, but for the first pass of `image`.
 
             matplotlib saves in two passes and draws in both, though the first is for the layout alone.
             """
             engine = self.get_layout_engine()
-            if isinstance(engine, ConstrainedLayoutEngine):
+            if self.saving and isinstance(engine, ConstrainedLayoutEngine):
                 engine.execute(self)
             else:
                 super().draw(renderer)
@@ -203,7 +205,11 @@ def image(figure: "Figure", suffix: str = ".svg") -> bytes:
     if suffix not in _NO_DATES:
         raise ValueError(f'a figure is saved as {", ".join(_NO_DATES)}, got "{suffix}"')
     buffer = io.BytesIO()
-    figure.savefig(buffer, format=suffix[1:], metadata=_NO_DATES[suffix], dpi=200)
+    vars(figure)["saving"] = True
+    try:
+        figure.savefig(buffer, format=suffix[1:], metadata=_NO_DATES[suffix], dpi=200)
+    finally:
+        vars(figure)["saving"] = False
     figure.set_layout_engine("none")  # laid out once, else each further save moves it by a rounding
     return buffer.getvalue()
 
