@@ -139,10 +139,10 @@ def test_a_plugin_that_sleeps_is_named_and_can_be_interrupted(tmp_path, mine):
 def test_a_timeout_ends_a_run_that_sleeps(tmp_path, mine):
     """Fault 13: a local `--timeout`."""
     file = with_sweep(mine, ["sleep", "well"])
-    done = shallows("sweep", file, "--timeout", "3s", "--workers", 2, "--json", cwd=tmp_path)
+    done = shallows("sweep", file, "--timeout", "8s", "--workers", 2, "--json", cwd=tmp_path)
     points = json.loads(done.stdout)["points"]
     assert [point["status"] for point in points] == ["failed", "done"]
-    assert "longer than 3 s (--timeout)" in points[0]["error"]
+    assert "longer than 8 s (--timeout)" in points[0]["error"]
 
 
 def test_draws_in_a_shared_process_are_named_and_end_nothing(capsys):
