@@ -1,10 +1,10 @@
 """Conditions of networks on Linux beside the simulator: the same experiment on both, a row of a table each.
 
-    tools/uv run --frozen python tools/conditions.py [--only PATTERN]
+    tools/uv run --frozen python tools/conditions.py [--only PATTERN] [--seeds N]
 
 The goals were set before any run: goodput within 3 %, the mean queue within 10 % or a packet, drops of a
-policer within a thousandth or two packets. Connections have three seeds, whose means are compared; datagrams
-have one. The exit status is 1 if a row misses its goal. A policer needs a kernel of
+policer within a thousandth or two packets. Connections have three seeds or N, whose means are compared;
+datagrams have one. The exit status is 1 if a row misses its goal. A policer needs a kernel of
 `linux build --config features`; without one its rows are left out, and a line says so.
 """
 
@@ -24,7 +24,6 @@ from shallows.backends.linux import kernel, offers
 from shallows.document.load import load
 from shallows.document.points import one_run
 
-SEEDS = 3
 GOODPUT, QUEUE, PACKET, COUNT, TWO = 0.03, 0.1, 1.0, 0.001, 2
 STAR = {"kind": "star", "senders": 2, "rate": "100Mbps", "sender_rate": "1Gbps", "delay": "5ms"}
 TAIL = {"kind": "drop-tail", "limit": "100pkt"}
@@ -144,7 +143,7 @@ def measured(tables: Mapping[str, Any], port: str) -> dict[str, float]:
     }
 
 
-def both(row: Row, policing: str | None, store: Path) -> list[dict[str, float]]:
+def both(row: Row, policing: str | None, store: Path, seeds: int) -> list[dict[str, float]]:
     """The means of the simulator and of Linux over the seeds."""
     found = []
     for backend in ("simulator", "linux"):
@@ -152,7 +151,7 @@ def both(row: Row, policing: str | None, store: Path) -> list[dict[str, float]]:
         if row.polices and backend == "linux":
             made["linux"] = {"kernel": policing}
         runs = []
-        for seed in range(1, 1 + (1 if row.datagrams else SEEDS)):
+        for seed in range(1, 1 + (1 if row.datagrams else seeds)):
             experiment = one_run(load(made | {"seed": seed})).experiment
             runs.append(
                 measured(shallows.run(experiment, store=store / backend, backend=backend).tables, row.port)
@@ -174,7 +173,8 @@ def main() -> int:
     """Prints the table; 1 if a row misses its goal."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="*", help="the rows whose name matches this pattern")
-    only = parser.parse_args().only
+    parser.add_argument("--seeds", type=int, default=3, help="the seeds of a row of connections")
+    given = parser.parse_args()
     kernels = [kernel.named(each["hash"]) for each in kernel.status()]
     # Debian's own first: a tree may have been changed.
     kernels.sort(key=lambda each: "Debian" not in each.about["source"])
@@ -182,13 +182,13 @@ def main() -> int:
     print("| condition | goodput, Mb/s | packets waiting | drops | goals |\n|---|---:|---:|---:|---|")
     missed = False
     for row in rows():
-        if not fnmatch.fnmatchcase(row.name, only):
+        if not fnmatch.fnmatchcase(row.name, given.only):
             continue
         if row.polices and policing is None:
             print(f"{row.name}: no kernel here has act_police", file=sys.stderr)
             continue
         with tempfile.TemporaryDirectory() as store:
-            ours, linux = both(row, policing, Path(store))
+            ours, linux = both(row, policing, Path(store), given.seeds)
         faults = misses(row, ours, linux)
         missed |= bool(faults)
         cells = [
