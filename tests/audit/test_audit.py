@@ -10,8 +10,10 @@ import polars as pl
 import pytest
 from shallows.audit import audit
 from shallows.audit.rules import RULES
+from shallows.cli import audit as command
 from shallows.document.load import load
 from shallows.document.points import expand
+from shallows.errors import RunError
 from shallows.execution.runner import Runner
 
 ROOT = Path(__file__).parents[2]
@@ -198,6 +200,24 @@ def test_the_command_audits_files_and_stored_runs(tmp_path):
         refused = shallows("audit", name, *store, cwd=tmp_path)
         assert (refused.returncode, refused.stdout) == (2, "")
         assert words in refused.stderr
+
+
+def test_an_audit_names_runs_that_failed(tmp_path):
+    from conftest import shallows, write_toml
+
+    place = tmp_path / "rows.toml"
+    write_toml(place, BASE | {"probe": {"trace_rows": 100}})
+    told = shallows("audit", place, "--store", tmp_path / "runs", cwd=tmp_path)
+    assert (told.returncode, told.stdout) == (1, "")
+    assert f"1 of 1 runs of {place} failed; the first: " in told.stderr
+    assert "trace_rows" in told.stderr
+
+
+def test_an_audit_that_memory_does_not_hold_is_refused():
+    command._fits("a run", 1000, None)
+    command._fits("a run", 1000, 1000 * command.BYTES)
+    with pytest.raises(RunError, match=r"its 1001 departures need some 0\.0 GB .* --allow-memory"):
+        command._fits("a run", 1001, 1000 * command.BYTES)
 
 
 def test_the_audit_shares_nothing_with_the_core():

@@ -267,7 +267,12 @@ PERIODS = 5
 
 @rule("hpcc", "Li 2019 s.3.2 eq. (2) and (4): a window falls if a link of the path is used for more than eta")
 def falls_by_use(trace: Trace) -> Iterator[Breach]:
-    """HPCC cuts no window while all links of the path, computed again from their packets, are half idle."""
+    """HPCC cuts no window while all links of the path, computed again from their packets, are half idle.
+
+    A window is compared with the least of the last two round trips. That is no more than the reference window
+    of algorithm 1. Each answer sets the window anew from that reference, so a window may fall back to it
+    without a cut.
+    """
     import numpy as np
     import polars as pl
 
@@ -279,18 +284,26 @@ def falls_by_use(trace: Trace) -> Iterator[Breach]:
         return trace.skip("hpcc", "tables begin at warmup, or wires disturb packets")
     hops = trace.hops.filter(pl.col("traffic").is_in(list(own)))
     back = hops.filter((pl.col("reverse") == 1) & (pl.col("to") == pl.col("src")))
-    trips = back.with_columns((pl.col("landed_ps") - pl.col("stamp_ps")).alias("trip"))
-    shortest = dict(trips.group_by("flow").agg(pl.col("trip").min()).iter_rows())
+    trips = back.drop_nulls("landed_ps").with_columns(
+        (pl.col("landed_ps") - pl.col("stamp_ps")).alias("trip")
+    )
+    ends = trips.group_by("flow").agg(shortest=pl.col("trip").min(), longest=pl.col("trip").max())
+    spans = {flow: each for flow, *each in ends.select("flow", "shortest", "longest").iter_rows()}
+    starts = dict(hops.group_by("flow").agg(pl.col("time_ps").min()).iter_rows())
     there = hops.filter((pl.col("reverse") == 0) & (pl.col("is_switch") == 1))
     paths = dict(there.group_by("flow").agg(pl.col("port").unique()).iter_rows())
     who = {n: (name, src) for n, name, src in there.select("flow", "traffic", "src").unique().iter_rows()}
     for key, rows in trace.tables["flow_trace"].partition_by("flow", as_dict=True).items():
-        flow, trip = key[0], shortest.get(key[0])
-        if flow not in paths or not trip:
+        flow = key[0]
+        if flow not in paths or flow not in spans:
             continue
+        trip, longest = spans[flow]
         at, cwnd = rows["time_ps"].to_numpy().astype("i8"), rows["cwnd_bytes"].fill_null(np.inf).to_numpy()
         fell = (np.flatnonzero(cwnd[1:] < cwnd[:-1] - 1) + 1).astype(int)
-        fell = fell[at[fell] > PERIODS * trip]
+        fell = fell[at[fell] > starts[flow] + PERIODS * trip]
+        since = np.minimum(np.searchsorted(at, at[fell] - 2 * longest), fell - 1)
+        cut = [cwnd[row] < cwnd[first:row].min() - 1 for first, row in zip(since, fell, strict=True)]
+        fell = fell[np.array(cut, dtype=bool)]
         if not len(fell):
             continue
         used = np.max([_use(trace.switched[port], at[fell], trip) for port in paths[flow]], axis=0)

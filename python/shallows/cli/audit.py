@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shallows import terminal
-from shallows.cli.options import Json, StorePath
-from shallows.errors import Fault, SpecError
+from shallows.backends.memory import free_memory
+from shallows.cli.options import AllowMemory, Json, StorePath
+from shallows.errors import Fault, RunError, SpecError
 
 if TYPE_CHECKING:
     from shallows.audit import Outcome
@@ -22,16 +23,23 @@ Name = Annotated[
     str, typer.Argument(metavar="RUN|FILE", help="A run's name, or an experiment.", show_default=False)
 ]
 
+BYTES = 1400
+"""The memory that a departure takes during its audit: 9.9 million took 13.8 GB."""
 
-def audit(name: Name, store: StorePath = None, as_json: Json = False) -> None:
+
+def audit(
+    name: Name, store: StorePath = None, as_json: Json = False, allow_memory: AllowMemory = False
+) -> None:
     """A run with `probe.audit`, or an experiment to run so: whether its packets keep the rules."""
     found = []
-    for title, tables, experiment, counts in _runs(name, store):
+    for title, tables, experiment, counts in _runs(name, store, allow_memory):
         from shallows.audit import audit as judge
 
         if not experiment["probe"].get("audit") or "packets" not in tables:
             rule = "must be true in a run to be audited; audit the experiment's file, or run it with that"
             raise SpecError([Fault("probe.audit", rule, title)])
+        if not allow_memory:
+            _fits(title, len(tables["packets"]), free_memory())
         found.append((title, _with_laws(judge(tables, experiment), tables, experiment, counts)))
     if as_json:
         terminal.print_json({"runs": [_document(title, outcome) for title, outcome in found]})
@@ -42,7 +50,15 @@ def audit(name: Name, store: StorePath = None, as_json: Json = False) -> None:
         raise typer.Exit(1)
 
 
-def _runs(name: str, store: Path | None) -> list[tuple[str, Any, Any, Any]]:
+def _fits(title: str, departures: int, free: int | None) -> None:
+    """Raises RunError for a run whose audit does not fit into the `free` bytes, if that number is known."""
+    if free is not None and departures * BYTES > free:
+        needs = f"its {departures} departures need some {departures * BYTES / 1e9:.1f} GB"
+        ways = "audit a shorter run, or give --allow-memory"
+        raise RunError(f"{title}: {needs} to be audited, and {free / 1e9:.1f} GB are free; {ways}")
+
+
+def _runs(name: str, store: Path | None, allow_memory: bool) -> list[tuple[str, Any, Any, Any]]:
     from shallows.results.store import Store
 
     if re.fullmatch("[0-9a-f]{20}", name):
@@ -57,7 +73,9 @@ def _runs(name: str, store: Path | None) -> list[tuple[str, Any, Any, Any]]:
 
     document = load(Path(name))
     document["probe"] = {**document.get("probe", {}), "audit": True}
-    done = Runner.of(store=store).run(expand(document))
+    done = Runner.of(store=store, allow_memory=allow_memory).run(expand(document))
+    if failed := [one.error for one in done if one.error]:
+        raise RunError(f"{len(failed)} of {len(done)} runs of {name} failed; the first: {failed[0]}")
     runs = [one.run for one in done if one.run is not None]
     return [(run.hash, run.tables, run.experiment, run.manifest["counts"]) for run in runs]
 
