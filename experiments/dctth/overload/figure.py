@@ -73,6 +73,17 @@ AGAIN |= {
     }.items()
 }
 """The waits have no batches: the cells that decide about them are run with three seeds."""
+ALONE = {
+    "cubic-alone": (
+        "../grid-dualq/spec.toml",
+        {
+            "queue": {"kind": "drop-tail", "limit": "1000pkt"},
+            "port": {"switch->r0": {"loss": 0.25}},
+            "sweep": {"grid": {CUBIC: [5], DCTCP: [0]}},
+        },
+    )
+}
+"""Cubic under the loss that DualPI2's factor of 2 gives it when every low-latency packet is marked: (1 / 2)^2."""
 TARGET_MS = 15.0
 HEAVY = 40  # 40 floors of two packets in 8 ms are three times the link
 
@@ -117,6 +128,7 @@ def _unresponsive(runs):
 
 def _floors(runs):
     at = {name: by_flows(runs, name).filter(pl.col("dctcp") == HEAVY).row(0, named=True) for name in QUEUES}
+    alone = cells(runs, "cubic-alone").row(0, named=True)
 
     def share(name):
         mbps = mean_ci(at[name]["cubic_batches"])
@@ -132,6 +144,12 @@ def _floors(runs):
         "wrr-protects": share("wrr"),
         "ts-fifo-protects": share("ts-fifo"),
         "drop-protects": share("dualpi2"),
+        "drop-quarter": Measured(
+            100 * at["dualpi2"]["cubic_dropped"], note=f"{at['dualpi2']['cubic_timeouts']} timeouts"
+        ),
+        "cubic-alone": noted(
+            percent_of_link(mean_ci(alone["cubic_batches"])), f"{alone['cubic_timeouts']} timeouts"
+        ),
         "drop-equal": Measured(
             bool(inside), n_seeds=BATCHES, note=f"Cubic / DCTCP by DCTCP flows {', '.join(kept)}"
         ),
@@ -219,7 +237,7 @@ def tables(runs):
 
 
 FIGURE = Figure(
-    specs=FLOORS | UNRESPONSIVE | AGAIN,
+    specs=FLOORS | UNRESPONSIVE | AGAIN | ALONE,
     beyond=True,
     samples="batches",
     seeded=("drop-keeps-delay", "overflow-delays", "*-overload"),

@@ -8,6 +8,7 @@ import functools
 import io
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -81,6 +82,9 @@ _NO_DATES = {
     ".png": {"Software": None},
 }
 
+_SAVES = ContextVar("saves", default=False)
+"""Whether `image` saves a figure."""
+
 
 def styled(draw: Callable[P, R]) -> Callable[P, R]:
     """Decorator: draws in this style without changing anyone else's settings."""
@@ -121,8 +125,6 @@ def _shown() -> "type[Figure]":
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     class ShownFigure(Figure):
-        saving = False
-
         def _repr_svg_(self) -> str:
             return image(self).decode()
 
@@ -132,7 +134,7 @@ def _shown() -> "type[Figure]":
             matplotlib saves in two passes and draws in both, though the first is for the layout alone.
             """
             engine = self.get_layout_engine()
-            if self.saving and isinstance(engine, ConstrainedLayoutEngine):
+            if _SAVES.get() and isinstance(engine, ConstrainedLayoutEngine):
                 engine.execute(self)
             else:
                 super().draw(renderer)
@@ -205,11 +207,11 @@ def image(figure: "Figure", suffix: str = ".svg") -> bytes:
     if suffix not in _NO_DATES:
         raise ValueError(f'a figure is saved as {", ".join(_NO_DATES)}, got "{suffix}"')
     buffer = io.BytesIO()
-    vars(figure)["saving"] = True
+    saves = _SAVES.set(True)
     try:
         figure.savefig(buffer, format=suffix[1:], metadata=_NO_DATES[suffix], dpi=200)
     finally:
-        vars(figure)["saving"] = False
+        _SAVES.reset(saves)
     figure.set_layout_engine("none")  # laid out once, else each further save moves it by a rounding
     return buffer.getvalue()
 

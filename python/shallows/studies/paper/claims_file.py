@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
@@ -15,7 +15,7 @@ from shallows.document.strict import Strict, refuse
 from shallows.errors import NOTHING, Fault, SpecError
 from shallows.studies.paper.claims import Cause, Claim, Kind, Relation, Value, Verdict
 from shallows.studies.paper.claims_each import expanded
-from shallows.studies.paper.readings import Shown
+from shallows.studies.paper.readings import CauseKind
 from shallows.words import did_you_mean
 
 __all__ = ["read_claims"]
@@ -50,9 +50,7 @@ class ToleranceTable(Strict):
 class CauseTable(Strict):
     """The key `cause`: why a claim differs. A claim's run shows it, or it is `open` or `looked-for`."""
 
-    kind: Annotated[Literal[Shown, "looked-for"], BeforeValidator(_known_cause)] = Field(
-        description="the kind of cause"
-    )
+    kind: Annotated[CauseKind, BeforeValidator(_known_cause)] = Field(description="the kind of cause")
     claim: str = Field("", description="the claim, as figure/id, whose run shows the cause")
     words: str = Field("", description="the cause in words")
     tried: list[Text] = Field([], description="what was tried and does not explain it")

@@ -18,16 +18,20 @@ Rank = Literal["text", "tool", "year", "today"]
 Shown = Literal["document", "open", "simulator", "ours"]
 """The kinds of causes that a run shows."""
 
+CauseKind = Literal[Shown, "network", "looked-for"]
+"""Those, the network's own work, and what nothing that was tried explains."""
+
 RANKS = typing.get_args(Rank)
-CAUSES = (*typing.get_args(Shown), "looked-for")
+CAUSES = typing.get_args(CauseKind)
 """Why a claim does not simply hold: the document contradicts itself, leaves it open, its simulator has a
-habit, we deviate on purpose, or what was tried does not explain it."""
+habit, we deviate on purpose, it is how the network works, or what was tried does not explain it."""
 
 CAUSE_WORDS = {
     "document": "the document contradicts itself",
     "open": "the document leaves it open",
     "simulator": "a habit of its simulator",
     "ours": "our deliberate deviation",
+    "network": "the network's own behaviour",
     "looked-for": "looked for, and not found",
 }
 
@@ -38,6 +42,7 @@ __all__ = [
     "CAUSES",
     "CAUSE_WORDS",
     "RANKS",
+    "CauseKind",
     "Dimension",
     "Plan",
     "Rank",

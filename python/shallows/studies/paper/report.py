@@ -21,7 +21,7 @@ from shallows.studies.paper.verdicts import headline
 if TYPE_CHECKING:
     from shallows.studies.paper.reproduce import Section
 
-MARKS = dict(zip(CAUSES, ("D", "O", "S", "U", "L"), strict=True))
+MARKS = dict(zip(CAUSES, ("D", "O", "S", "U", "N", "L"), strict=True))
 """The letter of a cause in the matrix: document, open, simulator, us, looked for."""
 
 UNITS = {
