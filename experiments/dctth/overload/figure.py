@@ -83,7 +83,7 @@ ALONE = {
         },
     )
 }
-"""Cubic under the loss that DualPI2's factor of 2 gives it when every low-latency packet is marked: (1 / 2)^2."""
+"""Cubic under the loss that a factor of 2 gives it when every low-latency packet is marked: (1 / 2)^2."""
 TARGET_MS = 15.0
 HEAVY = 40  # 40 floors of two packets in 8 ms are three times the link
 
