@@ -8,6 +8,7 @@ from shallows.errors import FigureError, SpecError, StoreError
 from shallows.execution.runner import Runner
 from shallows.studies.page.markdown import to_html
 from shallows.studies.page.place import cell
+from shallows.studies.paper.first_screen import sentences
 from shallows.studies.paper.report import head
 from shallows.studies.paper.reproduce import reproduce
 from shallows.studies.paper.show import show
@@ -184,6 +185,17 @@ def test_a_report_begins_with_document_headline_key_figure_and_sentences(paper, 
     assert places == sorted(places)
     assert page.index('alt="fig: Queue"') < page.index("All claims by figure"), "the key figure"
     assert json.loads((got.reports[0].parent / "claims.json").read_text())["headline"] == headline
+
+
+def test_claims_that_are_not_measured_come_last_on_the_first_screen(paper, monkeypatch):
+    fake_simulator(monkeypatch)
+    claims = paper["root"] / "paper" / "fig" / "claims.toml"
+    *others, unmeasured = claims.read_text().split("[[claim]]")[1:]
+    claims.write_text("".join(f"[[claim]]{one}" for one in (unmeasured, *others)))
+    got = reproduce("paper", **paper)
+    assert [claim["measured"] is None for claim in got.claims] == [True, False, False]
+    [kind] = sentences([section for section in got.sections if section.claims])
+    assert [claim["unmeasured"] for claim in kind["claims"]] == [False, False, True]
 
 
 @pytest.mark.parametrize(

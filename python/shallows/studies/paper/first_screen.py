@@ -30,11 +30,16 @@ def key_figure(sections: "Sequence[Section]") -> tuple[str, str] | None:
 
 
 def sentences(sections: "Sequence[Section]") -> list[dict[str, Any]]:
-    """The claims of each kind, the document's first: the words it has, and the verdict in words."""
+    """The claims of each kind, the document's first: the words it has, and the verdict in words.
+
+    Claims that this form does not measure come after the others of their kind.
+    """
     found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
     for section in sections:
         for record in section.claims:
             found[record["kind"]].append(_sentence(section, record))
+    for claims in found.values():
+        claims.sort(key=lambda claim: claim["unmeasured"])
     return [
         {"kind": kind, "title": TITLES[kind], "claims": claims} for kind, claims in found.items() if claims
     ]
@@ -48,6 +53,7 @@ def _sentence(section: "Section", record: Mapping[str, Any]) -> dict[str, Any]:
         "statement": claim.statement if claim.sentence else "",
         "where": claim.where,
         "verdict": record["verdict"],
+        "unmeasured": record["measured"] is None and record["verdict"] == "not-determined",
         "verdict_words": prose.verdict_words(record),
         "numbers": _numbers(record, claim.published_text, claim.relation),
     }
