@@ -31,6 +31,12 @@ impl Net<'_> {
         self.network.leaves_host_at(flow, self.directory)
     }
 
+    /// When the port of `flow`'s host will have sent all that it holds. Nothing where a port does not know at arrival when a
+    /// packet leaves, or where the host has several.
+    pub fn clears_at(&self, flow: u32) -> Option<Time> {
+        self.network.clears_at(flow, self.directory)
+    }
+
     /// When the packet that `flow` has just sent will have left its host's port, if no other overtakes it.
     pub fn sent_by(&self, flow: u32) -> Time {
         self.network.sent_by(flow, self.directory)

@@ -65,6 +65,13 @@ impl Network {
         port.free_at
     }
 
+    /// See [`crate::net::Net::clears_at`].
+    pub(in crate::net) fn clears_at(&self, flow: u32, directory: &Directory) -> Option<Time> {
+        let Entry::Port(port) = directory.connections[flow as usize].enters[0] else { return None };
+        let port = &self.ports[port as usize];
+        port.service.scheduled().is_none().then_some(port.free_at)
+    }
+
     /// See [`crate::net::Net::sent_by`].
     pub(in crate::net) fn sent_by(&self, flow: u32, directory: &Directory) -> Time {
         let work = match directory.connections[flow as usize].enters[0] {

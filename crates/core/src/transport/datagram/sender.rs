@@ -7,6 +7,7 @@ use crate::packet::{Extension, Flags, NONE, Packet};
 use crate::transport::config::Config;
 use crate::transport::half::Half;
 use shallows_units::{Span, Time};
+use std::collections::VecDeque;
 
 /// Datagrams that waited for room in their host's port.
 #[derive(Debug, Clone, Copy, Default)]
@@ -15,6 +16,40 @@ pub struct Late {
     pub datagrams: u64,
     /// The longest wait.
     pub longest: Span,
+}
+
+/// The datagrams of a socket that stand in its host's port: when each has left, and its bytes on the wire.
+#[derive(Debug, Default)]
+struct Standing {
+    packets: VecDeque<(Time, u16)>,
+    bytes: u64,
+}
+
+impl Standing {
+    /// One of `size` bytes was sent; the port had sent all it held by `before`, and now by `after`.
+    fn sent(&mut self, before: Option<Time>, after: Option<Time>, size: u16) {
+        // The port has dropped it if nothing has changed.
+        if let Some(leaves) = after.filter(|_| after > before) {
+            self.packets.push_back((leaves, size));
+            self.bytes += u64::from(size);
+        }
+    }
+
+    /// If more than `most` bytes stand in the port at `now`: when they are so few.
+    fn frees_at(&mut self, most: u64, now: Time) -> Option<Time> {
+        while let Some(&(leaves, size)) = self.packets.front()
+            && leaves <= now
+        {
+            self.packets.pop_front();
+            self.bytes -= u64::from(size);
+        }
+        let mut left = self.bytes;
+        let enough = self.packets.iter().find(|(_, size)| {
+            left = left.saturating_sub(u64::from(*size));
+            left <= most
+        });
+        enough.filter(|_| self.bytes > most).map(|(leaves, _)| *leaves)
+    }
 }
 
 /// The sending end. Bytes count as acknowledged once they are sent, since nobody acknowledges them.
@@ -26,6 +61,8 @@ pub struct DatagramSender {
     next: Option<Due>,
     /// Datagrams sent in the whole run: the number of the next one.
     number: u64,
+    /// What stands in the port.
+    standing: Standing,
     /// When the sender looks again.
     pub(in crate::transport) at: Time,
     /// Since the statistics began.
@@ -36,7 +73,16 @@ impl DatagramSender {
     /// A socket that has sent nothing.
     pub fn new(flow: u32, label: u32, info: &FlowInfo<'_>, config: &Config, now: Time) -> Self {
         let half = Half::new(flow, label, info, config, now);
-        DatagramSender { half, emitter: None, next: None, number: 0, at: Time::MAX, late: Late::default() }
+        let standing = Standing::default();
+        DatagramSender {
+            half,
+            emitter: None,
+            next: None,
+            number: 0,
+            standing,
+            at: Time::MAX,
+            late: Late::default(),
+        }
     }
 
     /// The application begins to send; `pair` is its number in the load.
@@ -59,7 +105,7 @@ impl DatagramSender {
                 return;
             }
             // Linux: the check comes before the datagram's own bytes count.
-            if let Some(at) = net.held_at_host(self.half.flow, room.saturating_sub(1)) {
+            if let Some(at) = self.held(room.saturating_sub(1), net) {
                 self.at = at;
                 return;
             }
@@ -69,7 +115,11 @@ impl DatagramSender {
             }
             let flags = Flags::default().with_if(config.ect, config.ecn);
             let size = config.header + due.bytes;
+            let before = net.clears_at(self.half.flow);
             net.send(&self.half.packet(self.number, (size, flags), NONE, net.now));
+            if room != u64::MAX && before.is_some() {
+                self.standing.sent(before, net.clears_at(self.half.flow), size);
+            }
             self.number += 1;
             self.half.counts.packets += 1;
             self.half.write(u64::from(due.bytes));
@@ -77,6 +127,15 @@ impl DatagramSender {
             self.advance();
         }
         self.at = Time::MAX;
+    }
+
+    /// If more than `most` bytes stand in the port: when they are so few. The port is not asked where it told the times
+    /// at which packets leave as they came: it would look at each packet.
+    fn held(&mut self, most: u64, net: &mut Net) -> Option<Time> {
+        match net.clears_at(self.half.flow) {
+            Some(_) => self.standing.frees_at(most, net.now),
+            None => net.held_at_host(self.half.flow, most),
+        }
     }
 
     /// When the sender wants to be woken.
@@ -111,5 +170,42 @@ impl DatagramSender {
     /// Nothing is measured.
     pub fn srtt(&self) -> Option<Span> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The law of the walk: the newest packets first, up to the one that is too many.
+    fn walked(packets: &[(Time, u16)], most: u64, now: Time) -> Option<Time> {
+        let mut bytes = 0;
+        let mut waiting = packets.iter().rev().filter(|(leaves, _)| *leaves > now);
+        let too_many = waiting.find(|(_, size)| {
+            bytes += u64::from(*size);
+            bytes > most
+        });
+        too_many.map(|(leaves, _)| *leaves)
+    }
+
+    #[test]
+    fn the_port_is_free_when_a_walk_over_its_packets_says_so() {
+        let mut standing = Standing::default();
+        let mut sent = vec![];
+        let mut clears = Time::ZERO;
+        for number in 0..2000_u64 {
+            let now = Time::ps(number * 700);
+            let size = 64 + (number * 7919 % 1400) as u16;
+            let before = clears;
+            // Each seventh is dropped.
+            if number % 7 > 0 {
+                clears = clears.max(now) + Span::ps(u64::from(size));
+                sent.push((clears, size));
+            }
+            standing.sent(Some(before), Some(clears), size);
+            for most in [0, 63, 1500, 40_000] {
+                assert_eq!(standing.frees_at(most, now), walked(&sent, most, now), "{number}, {most}");
+            }
+        }
     }
 }
