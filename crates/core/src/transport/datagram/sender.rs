@@ -61,7 +61,7 @@ pub struct DatagramSender {
     next: Option<Due>,
     /// Datagrams sent in the whole run: the number of the next one.
     number: u64,
-    /// What stands in the port.
+    /// Its datagrams that stand in the port.
     standing: Standing,
     /// When the sender looks again.
     pub(in crate::transport) at: Time,
