@@ -5,8 +5,8 @@ import re
 import tracemalloc
 
 import pytest
-from shallows.errors import ShallowsError
-from shallows.importing.formats import READERS, read_with
+from shallows.errors import ShallowsError, SpecError
+from shallows.importing.formats import READERS, read_with, reader_of
 
 EACH = pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
 NUMBER = re.compile(rb"(?<![\w.])\d+(?![\w.])")
@@ -146,3 +146,33 @@ def test_random_damage_is_answered_in_words(reader, tmp_path):
             else:
                 data = data[: at + 1]
         held(reader, *answer(reader, {**whole, name: bytes(data)}, tmp_path))
+
+
+DAMAGED = {
+    "0 0\n1000 50\n2000 40\n3000 100\n": ("HPCC's traffic generator", "line 3"),
+    "0 0\n1000 nan\n3000 100\n": ("HPCC's traffic generator", "line 2"),
+    "1 1 0\n2 1 0.5\n3 1 1.2\n": ("pFabric", "line 3"),
+    "1\n2\n-3\n": ("Mahimahi", "line 3"),
+    "3 1 2\n2\n0 2 100 1us 0\n1 2 100Gbps 1us 0\n": ("HPCC and SimAI", "line 3"),
+}
+"""Files whose damage hides their format, with the format and the place that a refusal names."""
+
+
+@pytest.mark.parametrize("text", DAMAGED)
+def test_a_file_that_no_reader_recognises_is_refused_by_the_closest_format_and_a_line(tmp_path, text):
+    path = tmp_path / "file.txt"
+    path.write_text(text)
+    with pytest.raises(SpecError) as refused:
+        reader_of(path)
+    closest, *others = map(str, refused.value.faults)
+    title, line = DAMAGED[text]
+    assert title in closest
+    assert line in others[0]
+
+
+def test_edges_of_graphml_to_nodes_that_are_not_there_have_a_line(tmp_path):
+    path = tmp_path / "net.graphml"
+    graph = '<graphml><graph edgedefault="undirected">\n<node id="a"/>\n<edge source="a" target="c"/>\n'
+    path.write_text(f"{graph}</graph></graphml>")
+    with pytest.raises(SpecError, match=r"no such node \(line 3 of net\.graphml\), got \"c\""):
+        read_with(reader_of(path), [path], {})

@@ -76,6 +76,7 @@ def reader_of(path: Path, gives: Gives | None = None) -> Reader:
     for reader in fitting:
         if gives and reader.suffix and path.suffix == reader.suffix:
             return reader
+    _explain(path, head, fitting)
     shown = [f"{r.title}, such as {_first_line(r)}" for r in fitting if isinstance(r.sample, str)]
     rule = "must be a file of a known format" + (f": {'; '.join(shown)}" if gives else "")
     raise SpecError([Fault("", rule, _shown(head), "docs/reference/files.md has all formats", "wrong-form")])
@@ -132,6 +133,30 @@ def _is_there(module: str) -> bool:
         return find_spec(module) is not None
     except ModuleNotFoundError:  # its package is missing
         return False
+
+
+TRIED_LINES = 200
+
+
+def _explain(path: Path, head: Head, readers: Sequence[Reader]) -> None:
+    """Raises SpecError with the faults of the reader that takes the file, but for a line.
+
+    That is the reader which recognises most of its first lines, or all of them without one.
+    """
+    lines = (head.text or "").splitlines(keepends=True)[:TRIED_LINES]
+    # A head that is not whole leaves out its last line.
+    shorter = (lines[:last] for last in range(len(lines), 2, -1))
+    without_one = (lines[:place] + lines[place + 1 :] + [""] for place in range(min(len(lines), 20)))
+    for part in (*shorter, *without_one):
+        near = Head(head.name, "".join([*part, "\n"] if part[-1] == "" else part).encode(), whole=False)
+        for reader in readers:
+            if not reader.recognises(near):
+                continue
+            try:
+                read_with(reader, [path], {})
+            except SpecError as error:
+                rule = f"must be a file of a known format; it comes closest to {reader.title}"
+                raise SpecError([Fault("", rule, _shown(head), code="wrong-form"), *error.faults]) from None
 
 
 def _first_line(reader: Reader) -> str:

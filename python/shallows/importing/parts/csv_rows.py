@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterable, Iterator, Mapping
 
 from shallows.errors import Fault, SpecError
@@ -87,7 +88,11 @@ def times(
     Refuses a plain number of a column without a unit, since nothing says which unit it is.
     """
     for column, (time, unit) in columns.items():
-        if row.get(column) and not unit and is_number(row[column]) and float(row[column]):
+        if not row.get(column) or not is_number(row[column]):
+            continue
+        if not math.isfinite(float(row[column])):
+            source.refuse(line, f"{time} must be a finite number", row[column])
+        elif not unit and float(row[column]):
             name = f"name the column {time}_us (or {time}_s, {time}_ms ...)"
             rule = f'needs a unit: {name}, or write "{row[column]}us"'
             source.refuse(line, rule, row[column])

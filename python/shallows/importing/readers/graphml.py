@@ -5,8 +5,10 @@ defusedxml reads the file first: it refuses entities and references to outside.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
+from typing import Any
 
 from shallows.importing.parts.content import Content, Reader
 from shallows.importing.parts.network import of_graph
@@ -22,7 +24,7 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
     import networkx as nx
 
     text = source.text()
-    check_xml(source, text)
+    _check_ends(source, text, check_xml(source, text))
     try:
         with warnings.catch_warnings(action="ignore"):  # a key without a type is text
             graph = nx.parse_graphml(text, node_type=str, force_multigraph=True)
@@ -33,6 +35,18 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
     edges = [(str(one), str(other), data) for one, other, data in graph.edges(data=True)]
     nodes = {str(name): data for name, data in graph.nodes(data=True)}
     return of_graph(source, nodes, edges, graph.is_directed(), options.get("hosts", ""))
+
+
+def _check_ends(source: Source, text: str, root: Any) -> None:
+    """Refuses edges to nodes that the file does not have; networkx would add such nodes."""
+    ids = {one.get("id") for one in root.iter() if one.tag.endswith("node")}
+    edges = (one for one in root.iter() if one.tag.endswith("edge"))
+    ends = ((key, edge.get(key)) for edge in edges for key in ("source", "target"))
+    for key, end in dict.fromkeys(ends):
+        if end is not None and end not in ids:
+            found = re.search(rf"\b{key}\s*=\s*[\"']{re.escape(end)}[\"']", text)
+            line = text.count("\n", 0, found.start()) + 1 if found else None
+            source.refuse(line, "must join nodes of this file; it has no such node", end)
 
 
 READER = Reader(
