@@ -26,7 +26,7 @@ from shallows.execution.runner import Progress, Runner
 __all__ = ["YARDSTICKS", "Row", "Work", "assess", "plan"]
 
 YARDSTICKS = ("cubic", "newreno")
-QUICK_SEEDS, FULL_SEEDS = 3, 10
+QUICK_SEEDS, FULL_SEEDS = 5, 30
 
 Key = tuple[str, str, str]
 
@@ -148,7 +148,20 @@ def assess(work: Work, runner: Runner, progress: Progress | None = None) -> list
     every = [point for points in work.points.values() for point in points]
     outcomes = iter(runner.run(every, metrics=True, progress=progress))
     found = {key: [next(outcomes) for _ in points] for key, points in work.points.items()}
-    return [_row(work, row, about, found) for row, about in work.criteria.items()]
+    rows = [_row(work, row, about, found) for row, about in work.criteria.items() if "worst_of" not in about]
+    rows += [_worst_of(row, about, rows) for row, about in work.criteria.items() if "worst_of" in about]
+    return sorted(rows, key=lambda row: NAMES.index(row.id))
+
+
+def _worst_of(row: str, about: dict[str, Any], rows: Sequence[Row]) -> Row:
+    """A criterion that other rows show, such as tail drop: its cells are their worst ones."""
+    names = about["worst_of"]
+    those = [each for each in rows if each.id in names and each.cells]
+    if len(those) < len(names):
+        return Row(row, about, "not run", [], f"it is the worst of {names[0]} to {names[-1]}, and some are not on this card")
+    cells = [each.cells[0]._replace(name=f"{each.id}, {each.cells[0].name}") for each in those]
+    cells.sort(key=badness, reverse=True)
+    return Row(row, about, cells[0].verdict, cells, "", min(each.confidence for each in those))
 
 
 def _row(work: Work, row: str, about: dict[str, Any], found: dict[Key, list[Outcome]]) -> Row:

@@ -56,7 +56,7 @@ def judge(
     measured = _values(about, own)
     if errors or measured is None:
         return Cell(name, "failed", None, means, errors[0] if errors else "a run has no such value", about)
-    if "against" not in about:
+    if not about.get("against"):
         # None of the numbers of a criterion is below zero, so the interval is not either.
         estimate = mean_within(measured, 0.0, level=level)
         return Cell(name, _verdict(about, measured, estimate), estimate, means, "", about)
@@ -120,7 +120,7 @@ def _verdict(about: Mapping[str, Any], samples: Sequence[float], estimate: Estim
         return "shown"
     if len(sides) > 1:
         return "not determined"
-    return "worse than the yardstick" if "against" in about else "not shown"
+    return "worse than the yardstick" if about.get("against") else "not shown"
 
 
 def _held(about: Mapping[str, Any], value: float) -> bool:
