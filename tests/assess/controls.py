@@ -54,7 +54,7 @@ class NeverBacksOff(Good):
 
 
 class UnfairToLongRtts(Good):
-    """The fault: above 100 ms its growth falls with the third power of the round trip, beyond Reno's own bias."""
+    """The fault: above 100 ms its growth falls with the third power of the round trip."""
 
     def on_ack(self, ack):
         before = self.cwnd
@@ -106,7 +106,7 @@ class StarvesAtLowRate(Good):
 
 
 class IgnoresRateCut(Good):
-    """The fault: the window never falls below 0.8 of the highest rate so far times the shortest round trip."""
+    """The fault: the window stays above 0.8 of the highest rate so far times the shortest round trip."""
 
     def start(self, flow):
         super().start(flow)

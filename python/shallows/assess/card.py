@@ -77,7 +77,12 @@ def plan(control: str, quick: bool, rows: Sequence[str] = (), criteria: Path | N
     read = {row: tomllib.loads((home / f"{row.lower()}.toml").read_text()) for row in rows or NAMES}
     edited = _edit(read, criteria) if criteria else []
     work = Work(_named(control)[0], QUICK_SEEDS if quick else FULL_SEEDS, read, {}, {}, edited)
-    refusals = [error for row in read for cell in read[row].get("cells", ()) if (error := _add(work, control, row, cell))]
+    refusals = [
+        error
+        for row in read
+        for cell in read[row].get("cells", ())
+        if (error := _add(work, control, row, cell))
+    ]
     if refusals and len(refusals) == sum(len(about.get("cells", ())) for about in read.values()):
         raise refusals[0]
     return work
@@ -113,7 +118,9 @@ def _edit(read: dict[str, dict[str, Any]], file: Path) -> list[str]:
     words, faults = [], []
     for row, settings in changes.items():
         if row not in NAMES or not isinstance(settings, dict):
-            faults.append(Fault(f"--criteria: {row}", f"must be a table of a row, C1 to {NAMES[-1]}", str(settings)))
+            faults.append(
+                Fault(f"--criteria: {row}", f"must be a table of a row, C1 to {NAMES[-1]}", str(settings))
+            )
             continue
         for key, value in settings.items():
             where = f"--criteria: {row}.{key}"
@@ -158,7 +165,13 @@ def _worst_of(row: str, about: dict[str, Any], rows: Sequence[Row]) -> Row:
     names = about["worst_of"]
     those = [each for each in rows if each.id in names and each.cells]
     if len(those) < len(names):
-        return Row(row, about, "not run", [], f"it is the worst of {names[0]} to {names[-1]}, and some are not on this card")
+        return Row(
+            row,
+            about,
+            "not run",
+            [],
+            f"it is the worst of {names[0]} to {names[-1]}, and some are not on this card",
+        )
     cells = [each.cells[0]._replace(name=f"{each.id}, {each.cells[0].name}") for each in those]
     cells.sort(key=badness, reverse=True)
     return Row(row, about, cells[0].verdict, cells, "", min(each.confidence for each in those))
@@ -175,7 +188,12 @@ def _row(work: Work, row: str, about: dict[str, Any], found: dict[Key, list[Outc
 
 
 def _cell(
-    work: Work, row: str, about: dict[str, Any], cell: dict[str, Any], level: float, found: dict[Key, list[Outcome]]
+    work: Work,
+    row: str,
+    about: dict[str, Any],
+    cell: dict[str, Any],
+    level: float,
+    found: dict[Key, list[Outcome]],
 ) -> Cell:
     name = cell["name"]
     whole = {key: value for key, value in (about | cell).items() if key not in ("cells", "experiment")}

@@ -1,4 +1,4 @@
-"""Expected verdicts of a card's rows, from a TOML file with a line such as `C6 = "shown"`, judged and written."""
+"""Expected verdicts of a card's rows, from a TOML file with lines such as `C6 = "shown"`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdict of a criterion's cell: the control's numbers against a bound, or against the yardsticks' numbers.
+"""The verdict of a criterion's cell: the control's numbers, or their ratios to a yardstick's, against a bound.
 
 The cells of a row share one error of 5 % (Bonferroni): each comparison has the confidence
 1 - 0.05 / comparisons, where a cell makes one for each yardstick that it is compared with.
@@ -60,7 +60,9 @@ def judge(
         # None of the numbers of a criterion is below zero, so the interval is not either.
         estimate = mean_within(measured, 0.0, level=level)
         return Cell(name, _verdict(about, measured, estimate), estimate, means, "", about)
-    found = [_beside(name, about, level, measured, yardsticks[each], means, each) for each in about["against"]]
+    found = [
+        _beside(name, about, level, measured, yardsticks[each], means, each) for each in about["against"]
+    ]
     # The candidate is worse only if it is worse than each of the controls that are standards already.
     return min(found, key=badness)
 

@@ -26,15 +26,7 @@ def measure(wanted: Mapping[str, Any], tables: Tables) -> float | None:
     return KINDS[settings.pop("kind")](tables, **settings)
 
 
-def rate(tables: Tables, classes: str, from_s: float, until_s: float) -> float | None:
-    """Data of a class that arrives between two instants, in bit/s."""
-    rates = _rates(tables, classes, np.array([from_s, until_s]))
-    return None if rates is None else float(rates[0])
-
-
-def least_rate(
-    tables: Tables, classes: str, from_s: float, until_s: float, window_s: float
-) -> float | None:
+def least_rate(tables: Tables, classes: str, from_s: float, until_s: float, window_s: float) -> float | None:
     """The least rate of a class in windows that follow each other, in bit/s."""
     rates = _rates(tables, classes, np.arange(from_s, until_s + window_s / 2, window_s))
     return None if rates is None else float(rates.min())
@@ -62,12 +54,6 @@ def packets(tables: Tables, port: str, classes: str, from_s: float, until_s: flo
     return None if rows is None else int(rows["packets_in"].sum()) / (until_s - from_s)
 
 
-def dropped(tables: Tables, port: str, classes: str, from_s: float, until_s: float) -> float | None:
-    """Packets of a class that a port drops in a second, between two instants."""
-    rows = _at_port(tables, port, classes, from_s, until_s)
-    return None if rows is None else int(rows["drops"].sum()) / (until_s - from_s)
-
-
 def worst_loss(
     tables: Tables, port: str, classes: str, from_s: float, until_s: float, window_s: float
 ) -> float | None:
@@ -81,9 +67,7 @@ def worst_loss(
     return float(shares.to_series().max() or 0.0)  # type: ignore[arg-type]
 
 
-KINDS = {
-    each.__name__: each for each in (rate, least_rate, recovery, packets, dropped, worst_loss)
-}
+KINDS = {each.__name__: each for each in (least_rate, recovery, packets, worst_loss)}
 
 
 def _arrived(tables: Tables, classes: str) -> tuple[np.ndarray, np.ndarray] | None:

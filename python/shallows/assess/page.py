@@ -1,4 +1,4 @@
-"""The card as one HTML file: for each row its verdict, a figure, the cells and the command that repeats it."""
+"""The card as one HTML file: for each row its verdict, a figure, the cells and the command to repeat it."""
 
 from __future__ import annotations
 

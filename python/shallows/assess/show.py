@@ -68,7 +68,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
 
 
 def reading(control: str, row: Row) -> str:
-    """What a row says about the control, in two sentences: how many cells turned, and what the worst one is."""
+    """What a row says about the control: how many cells have its verdict, and what the worst one is."""
     if row.why or not row.cells:
         return f"Not run: {row.why}."
     worst = row.cells[0]
@@ -78,10 +78,13 @@ def reading(control: str, row: Row) -> str:
         return f"The cell {worst.name} of {control} has no result: {worst.error}.{more}"
     ran = len(row.cells) - len(left)
     alike = sum(cell.verdict == row.verdict for cell in row.cells)
-    how = {"shown": "within the bound", "not determined": "not determined"}.get(row.verdict, "beyond the bound")
-    many = f"{alike} of {ran} cells {'is' if alike == 1 else 'are'} {how}"
+    how = {"shown": "within the bound", "not determined": "not determined"}.get(
+        row.verdict, "beyond the bound"
+    )
+    many = f"{alike} of {ran} cell{'s' if ran > 1 else ''} {'is' if alike == 1 else 'are'} {how}"
     sentence = worst.about["sentence"].replace("the yardstick", worst.against or "the yardstick")
-    return f"{many}. The worst is {worst.name}: {sentence} is {worst.estimate}, and the bound is {bound(worst.about)}.{more}"
+    found = f"{sentence} is {worst.estimate}, and the bound is {bound(worst.about)}"
+    return f"{many}. The worst is {worst.name}: {found}.{more}"
 
 
 def bound(about: Mapping[str, Any]) -> str:
