@@ -1,4 +1,4 @@
-"""The verdict of a criterion's cell: the control's numbers, or their ratios to a yardstick's, against a bound.
+"""The verdict of a criterion's cell: the control's numbers, or their ratios to a yardstick, and a bound.
 
 The cells of a row share one error of 5 % (Bonferroni): each comparison has the confidence
 1 - 0.05 / comparisons, where a cell makes one for each yardstick that it is compared with.

@@ -19,7 +19,7 @@ from shallows.studies.page import place
 __all__ = ["write"]
 
 LEAST, MOST = 0.01, 100.0
-"""The ends of the figures' axis: what lies beyond is drawn at the end."""
+"""The ends of the axis of figures. A value beyond an end is drawn at the end."""
 
 
 def write(path: Path, work: Work, rows: list[Row], repeat: str) -> None:

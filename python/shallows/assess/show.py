@@ -68,7 +68,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
 
 
 def reading(control: str, row: Row) -> str:
-    """What a row says about the control: how many cells have its verdict, and what the worst one is."""
+    """A row's result in words: how many cells have its verdict, and the worst cell."""
     if row.why or not row.cells:
         return f"Not run: {row.why}."
     worst = row.cells[0]

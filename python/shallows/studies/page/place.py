@@ -81,7 +81,7 @@ def file_name(title: str) -> str:
 
 
 def template(study: str, name: str = "report.html.j2", home: str = "") -> "jinja2.Template":
-    """The template of a study's report, or that of the package `home`, with the style and filters of all pages."""
+    """The template of a study's report, or one of the package `home`, with the style and filters of pages."""
     import jinja2
 
     homes = {name: home or f"shallows.studies.{study}", "base.html.j2": "shallows.studies.page"}
