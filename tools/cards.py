@@ -1,4 +1,4 @@
-"""Makes docs/how-to/cards.md again: the quick cards of built-in controls, a table with a sentence for each row.
+"""Makes docs/how-to/cards.md again: the quick cards of built-in controls, with a sentence for each row.
 
     tools/uv run --frozen python tools/cards.py [--store DIR] [--workers N]
 

@@ -83,8 +83,9 @@ def reading(control: str, row: Row) -> str:
     )
     many = f"{alike} of {ran} cell{'s' if ran > 1 else ''} {'is' if alike == 1 else 'are'} {how}"
     sentence = worst.about["sentence"].replace("the yardstick", worst.against or "the yardstick")
-    found = f"{sentence} is {worst.estimate}, and the bound is {bound(worst.about)}"
-    return f"{many}. The worst is {worst.name}: {found}.{more}"
+    comma = "," if "," in sentence else ""
+    found = f"{sentence}{comma} is {worst.estimate}, and the bound is {bound(worst.about)}"
+    return f'{many}. The worst cell is "{worst.name}": {found}.{more}'
 
 
 def bound(about: Mapping[str, Any]) -> str:
