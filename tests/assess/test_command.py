@@ -1,5 +1,6 @@
 """`./shallows assess` as a command: JSON by its schema, the page, and expectations with JUnit's XML."""
 
+import html
 import json
 from xml.etree import ElementTree
 
@@ -20,7 +21,7 @@ def test_it_answers_by_its_schema_and_writes_the_page(tmp_path):
     assert [row["verdict"] for row in found["rows"]] == ["shown", "not run"]
     assert found["rows"][0]["repeat"].endswith("assess newreno --quick --row C18")
     assert found["note"] == show.NOTE
-    page = (tmp_path / "card.html").read_text()
+    page = html.unescape((tmp_path / "card.html").read_text())
     assert page.count("<figure>") == 1
     assert found["rows"][0]["reading"] in page
     assert "RFC 9743 sets no thresholds" in page

@@ -57,7 +57,7 @@ def _mean(cell: Cell, value: float) -> str:
 
 def _image(row: Row) -> str:
     """The cells' estimates as multiples of their bounds, as SVG in base64; empty without any."""
-    values = {cell.name: _beyond(cell) for cell in reversed(row.cells)}
+    values = {cell.name: _beyond(cell) for cell in row.cells}
     if not any(values.values()):
         return ""
     label = "multiple of what the bound allows; right of 1 is worse"
