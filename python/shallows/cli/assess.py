@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from shallows import terminal
-from shallows.cli.options import How, Json, makes_runs
+from shallows.cli.options import How, Json, Junit, makes_runs
 from shallows.document.places import program
+from shallows.errors import Fault, SpecError
 
 __all__ = ["assess"]
 
@@ -18,23 +20,56 @@ def assess(
     control: Annotated[
         str, typer.Argument(metavar="CONTROL", help="A built-in, or a class in Python: mine.py:gentle.")
     ],
-    quick: Annotated[bool, typer.Option("--quick", help="Three seeds in place of ten.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Five seeds in place of thirty.")] = False,
     row: Annotated[list[str], typer.Option(metavar="C2", help="This row only; may be repeated.")] = [],  # noqa: B006
+    criteria: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Your own bounds of rows, in TOML.", show_default=False),
+    ] = None,
+    expect: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Ends with status 1 unless the rows have the verdicts of this TOML file.",
+            show_default=False,
+        ),
+    ] = None,
+    junit: Junit = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--page", metavar="FILE", help="Writes the card as HTML.", show_default=False),
+    ] = None,
     *,
     how: How,
     as_json: Json = False,
 ) -> None:
     """A control's report card after RFC 9743, with CUBIC and Reno in its place. The same command resumes."""
     from shallows.assess import card, show
+    from shallows.assess import expect as expected
 
-    work = card.plan(control, quick, row)
+    if junit is not None and expect is None:
+        raise SpecError([Fault("--junit", "requires --expect")])
+    work = card.plan(control, quick, row, criteria)
+    wanted = expected.read(expect, work.criteria) if expect else {}
     runner = how.runner()
     with how.report("assess", work.runs) as told:
         rows = card.assess(work, runner, told)
-    repeat = show.command(program(), control, quick, how.backend, how.kernel)
+    judged = expected.judge(wanted, rows)
+    repeat = show.command(program(), control, quick, how.backend, how.kernel, criteria)
+    if junit is not None:
+        expected.junit(junit, work.control, judged, rows)
+    if out is not None:
+        from shallows.assess import page
+
+        page.write(out, work, rows, repeat)
     if as_json:
-        terminal.print_json(show.document(work, rows, repeat))
+        found = {"expectations": [each.record() for each in judged]} if expect else {}
+        terminal.print_json(show.document(work, rows, repeat) | found)
     else:
         show.show(work, rows, repeat)
-    if any(each.verdict == "failed" for each in rows):
+        if judged:
+            lines = [(each.expectation.text, each.measured, each.verdict) for each in judged]
+            terminal.print_table("", ("expected", "measured", "verdict"), lines)
+    failed = any(each.verdict == "failed" and each.id not in wanted for each in rows)
+    if failed or any(each.verdict != "holds" for each in judged):
         raise typer.Exit(1)

@@ -80,16 +80,16 @@ def file_name(title: str) -> str:
     return "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())
 
 
-def template(study: str) -> "jinja2.Template":
-    """The report's template of a study, with the style and the filters that all pages share."""
+def template(study: str, name: str = "report.html.j2", home: str = "") -> "jinja2.Template":
+    """The template of a study's report, or one of the package `home`, with the style and filters of pages."""
     import jinja2
 
-    homes = {"report.html.j2": f"shallows.studies.{study}", "base.html.j2": "shallows.studies.page"}
+    homes = {name: home or f"shallows.studies.{study}", "base.html.j2": "shallows.studies.page"}
     loader = jinja2.FunctionLoader(lambda name: files(homes[name]).joinpath(name).read_text("utf-8"))
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=loader)
     environment.filters |= {"number": number, "cell": cell}
     environment.globals["packed"] = interactive.packed
-    return environment.get_template("report.html.j2")
+    return environment.get_template(name)
 
 
 def number(value: Any) -> str:
