@@ -108,7 +108,7 @@ def test_a_name_without_effect_on_the_value_goes_and_a_needed_one_stays(tmp_path
     lab = Laboratory(what, objectives.read(AGAINST, what), Runner.of(store=tmp_path / "runs"))
     [base] = lab.run(what.points({}))
     lab.base = base
-    early = {"cut.0.at": 10, "cut.0.to": 1, "cut.1.at": 90, "cut.1.to": 1}
+    early = {"cut.0.at": 10, "cut.0.to": 1, "cut.1.at": 90, "cut.1.to": 2}
     [[as_written], [first]] = lab.measure([{}, early])
     small = shrink(lab, first, as_written)
     assert small.candidate == {"cut.0.at": 10, "cut.0.to": 1}
@@ -119,8 +119,8 @@ def test_a_name_without_effect_on_the_value_goes_and_a_needed_one_stays(tmp_path
     [
         ("long.goodput_bps < 200 %", "holds for the file as written already"),
         ("long.goodput_bps < 0 %", "must have a share above zero"),
-        ("long.goodput_bps < 0bps", "can never hold"),
-        ("long.goodput_bps >= 0bps", "can never fail"),
+        ("drops < 0", "can never hold"),
+        ("drops >= 0", "can never fail"),
         ("long.goodput_bps == 1bps", "which give a direction"),
         ("long.goodputt < 10 %", "must begin with a metric"),
     ],
@@ -161,10 +161,11 @@ def test_all_faults_of_the_section_appear_at_once(tmp_path):
 def test_a_reference_sees_the_conditions_of_each_candidate(tmp_path):
     found = attacked(tmp_path, "runs", "long.goodput_bps < 1 %", reference=["transport.cc=cubic"])
     assert found.find is None
-    for one in found.tried:
+    legal = [one for one in found.tried if one.state == "feasible"]
+    for one in legal:
         own, other = (each["long.goodput_bps"] for each in (one.metrics, one.reference))
         assert one.value == own / other
-    assert len({one.reference["long.goodput_bps"] for one in found.tried}) > 1
+    assert len({one.reference["long.goodput_bps"] for one in legal}) > 1
 
 
 def test_constraints_bind(tmp_path):

@@ -150,7 +150,8 @@ def check_ranges(lab: Laboratory) -> None:
     """
     space = lab.space
     variables = space.variables
-    middle = space.drawn({name: _at(one, MIDDLE) for name, one in variables.items()})
+    steps = {f"{name}.steps": 1 for name in space.schedules}
+    middle = space.drawn({name: _at(one, MIDDLE) for name, one in variables.items()} | steps)
     groups = {one.path: [one.path] for one in space.parameters}
     groups |= {name: [f"{name}.0.at", f"{name}.0.to"] for name in space.schedules}
     candidates = []

@@ -131,7 +131,7 @@ class Space:
         return expand(self.document(candidate, reference=reference) | {"seeds": list(seeds)})
 
     def without_idle_steps(self, candidate: Candidate) -> Candidate:
-        """The candidate without steps to a value that the link has already, which the checker refuses."""
+        """The candidate without steps that the checker refuses: to the value of before, or at one time."""
         while True:
             try:
                 self.points(candidate)
@@ -149,7 +149,8 @@ def _is_idle(key: str, faults: Sequence[Fault]) -> bool:
     name, _, step = stem.rpartition(".")
     entry = f"event.{name}-{step}."
     return last in ("at", "to") and any(
-        fault.path.startswith(entry) and fault.rule.startswith("changes nothing") for fault in faults
+        fault.path.startswith(entry) and fault.rule.startswith(("changes nothing", "contradicts event."))
+        for fault in faults
     )
 
 
