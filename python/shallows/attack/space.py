@@ -1,4 +1,4 @@
-"""The section `[attack]`: what may vary, and the experiment of each candidate.
+"""The section `[attack]`: its ranges, and the experiment of each candidate.
 
 A candidate is a table of plain values by name. A parameter that it does not name is as the file has it, and a
 step of a schedule that it does not name does not occur. So a find is made smaller by taking names out.
@@ -93,7 +93,7 @@ class Space:
 
     @property
     def variables(self) -> dict[str, Parameter]:
-        """What the sampler draws, by name: parameters, the number of steps, then time and value of each."""
+        """The drawn values by name: parameters, the numbers of steps, then each step's time and value."""
         found = {each.path: each for each in self.parameters}
         for name, one in self.schedules.items():
             for path, span in _of_schedule(name, one).items():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shallows import terminal
-from shallows.cli.options import File, How, Json, Out, Settings, makes_runs
+from shallows.cli.options import File, How, Json, Out, Settings, makes_runs, seconds
 from shallows.errors import Fault, SpecError
 
 if TYPE_CHECKING:
@@ -55,11 +55,12 @@ def attack(
     what = space.read(file, settings, reference)
     sought = objective.read(against, what)
     show.folder(file.stem, out)
+    budget_s = None if budget is None else seconds(budget, "--budget")
     elsewhere = None if on is None else _backend(on, what, how)
     runner = how.runner()
     total = what.generations * what.population * (2 if reference else 1)
     with how.report("attack", total) as told:
-        found = whole(what, sought, runner, _seconds(budget), told)
+        found = whole(what, sought, runner, budget_s, told)
     confirmed = _confirmed(found, elsewhere) if elsewhere else None
     where = show.write(found, file.stem, out)
     if as_json:
@@ -68,17 +69,6 @@ def attack(
         show.show(found, where)
         if confirmed:
             terminal.say(f"on {on}: {confirmed}")
-
-
-def _seconds(budget: str | None) -> float | None:
-    from shallows import _core
-
-    if budget is None:
-        return None
-    try:
-        return _core.parse_quantity("span", budget) / 1e12
-    except ValueError as error:
-        raise SpecError([Fault("--budget", f"must be a time: {error}", budget)]) from None
 
 
 def _backend(on: str, what: Space, how: How) -> Runner:

@@ -205,7 +205,7 @@ def _study(what: Tuning) -> optuna.Study:
 
 
 def distribution(parameter: Parameter) -> optuna.distributions.BaseDistribution:
-    """What the sampler draws a parameter from."""
+    """The distribution from which the sampler draws a parameter."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if parameter.choices:
