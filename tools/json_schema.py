@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from shallows.attack.space import AttackTable
 from shallows.document.kernel_settings import LinuxTable
 from shallows.document.summary import SummaryTable
 from shallows.document.sweep import SweepTable
@@ -45,6 +46,7 @@ def schema_of(sections: list[Json], inner: Json, chosen: Json, opened: tuple, na
     seeds = {"description": "A number of seeds from 1 on, or a list.", "type": ["integer", "array"]}
     top["properties"]["seeds"] = seeds
     models = {
+        "attack": AttackTable,
         "sweep": SweepTable,
         "compare": CompareTable,
         "tune": TuneTable,

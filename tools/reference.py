@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import BaseModel
+from shallows.attack.space import AttackTable, Schedule
 from shallows.document.kernel_settings import LinuxTable
 from shallows.document.summary import SIZE_EDGES_BYTES, SummaryTable
 from shallows.document.sweep import SweepTable
@@ -22,6 +23,11 @@ SECTIONS: dict[str, tuple[type[BaseModel], str, dict[str, type[BaseModel]]]] = {
         LinuxTable,
         "The kernel of `--backend linux`, and its settings (see [Linux](../linux.md)). No other has it.",
         {},
+    ),
+    "attack": (
+        AttackTable,
+        "The search of `./shallows attack` (see [attack](../how-to/attack.md)).",
+        {"An entry of `parameters`": Range, "An entry of `schedules`": Schedule},
     ),
     "compare": (CompareTable, "The schemes of `./shallows compare` (see [compare](../compare.md)).", {}),
     "tune": (

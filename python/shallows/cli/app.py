@@ -12,6 +12,7 @@ import typer
 
 from shallows.cli import queries, runs, studies, web
 from shallows.cli.assess import assess
+from shallows.cli.attack import attack
 from shallows.cli.audit import audit
 from shallows.cli.check_run import check_run
 from shallows.cli.import_files import import_files
@@ -46,6 +47,7 @@ app.command()(runs.sweep)
 for command in (studies.compare, studies.tune, studies.reproduce, studies.validate):
     app.command()(command)
 app.command()(assess)
+app.command()(attack)
 app.command()(report)
 app.command("check-run")(check_run)
 app.command()(audit)

@@ -172,6 +172,7 @@ __all__ = [
     "command_line",
     "executor",
     "makes_runs",
+    "seconds",
 ]
 
 
@@ -202,7 +203,7 @@ class How:
             allow_memory=self.allow_memory,
             executor=place,
             backend=self._backend(),
-            limit_s=None if self.timeout is None else _seconds(self.timeout),
+            limit_s=None if self.timeout is None else seconds(self.timeout),
         )
 
     def _backend(self) -> str | BackendOf:
@@ -250,7 +251,7 @@ def executor(
         faults.append(Fault("--slurm", "cannot be given together with --cluster", slurm))
     if workers is not None:
         faults.append(Fault("--workers", "applies to local runs; a cluster has its own", workers))
-    limit_s = _checked(faults, _seconds, timeout)
+    limit_s = _checked(faults, seconds, timeout)
     ways = _checked(faults, to_address, address), _checked(faults, to_slurm, slurm)
     connect = ways[0] or ways[1]
     if faults or connect is None:
@@ -266,15 +267,16 @@ def _checked(faults: list[Fault], read: Callable[[str], T], text: str | None) ->
         return None
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str, option: str = "--timeout") -> float:
+    """A time in seconds. Raises SpecError if the text is none, or not above zero."""
     from shallows import _core
 
     try:
         seconds = _core.parse_quantity("span", text) / 1e12
     except ValueError as error:
-        raise SpecError([Fault("--timeout", f"must be a time: {error}", text)]) from None
+        raise SpecError([Fault(option, f"must be a time: {error}", text)]) from None
     if not seconds > 0:
-        raise SpecError([Fault("--timeout", "must be greater than zero", text)])
+        raise SpecError([Fault(option, "must be greater than zero", text)])
     return seconds
 
 

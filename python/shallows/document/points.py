@@ -84,7 +84,7 @@ def expand(document: Document) -> list[Point]:
     """All runs of a document, every one checked. Raises SpecError with all faults of all points at once."""
     document = copy.deepcopy(document)
     faults: list[Fault] = []
-    for section in ("compare", "tune"):
+    for section in ("attack", "compare", "tune"):
         if section in document:
             rule, hint = "is a separate study, not part of a run", f"{program()} {section} FILE"
             faults.append(Fault(section, rule, document.pop(section), hint))

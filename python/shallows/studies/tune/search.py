@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 State = Literal["feasible", "infeasible", "illegal", "no-value", "failed"]
 Verdict = Literal["dominates", "does-not-dominate", "not-determined"]
 
-__all__ = ["Candidate", "Contest", "Trial", "Tuned", "choose", "front_of", "judge", "tune"]
+__all__ = ["Candidate", "Contest", "Trial", "Tuned", "choose", "distribution", "front_of", "judge", "tune"]
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class _Place:
 
 
 def _trials(what: Tuning, place: _Place) -> list[Trial]:
-    study, distributions = _study(what), {p.path: _distribution(p) for p in what.parameters}
+    study, distributions = _study(what), {p.path: distribution(p) for p in what.parameters}
     trials: list[Trial] = []
     while len(trials) < what.trials:
         asked = [study.ask(distributions) for _ in range(min(what.batch, what.trials - len(trials)))]
@@ -204,7 +204,8 @@ def _study(what: Tuning) -> optuna.Study:
         return optuna.create_study(directions=[f"{o.goal[:-2]}ze" for o in what.objectives], sampler=sampler)
 
 
-def _distribution(parameter: Parameter) -> optuna.distributions.BaseDistribution:
+def distribution(parameter: Parameter) -> optuna.distributions.BaseDistribution:
+    """The distribution from which the sampler draws a parameter."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if parameter.choices:

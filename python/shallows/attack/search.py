@@ -1,0 +1,241 @@
+"""The search: a generation of candidates is drawn, run in parallel, and reported to the sampler in order.
+
+The sampler is Optuna's NSGA-II (Akiba et al. 2019; Deb et al. 2002), a genetic search. It takes whole and
+real numbers, choices and constraints together, and it learns once a generation. So results do not depend on
+the number of workers. CMA-ES has no choices, and needs a further package.
+
+Candidates follow from the seed and the values. An attack that was stopped draws the same ones again, finds
+their runs in the store, and resumes.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from shallows.attack.objective import Objective
+from shallows.attack.space import Candidate, Space
+from shallows.document.points import Point
+from shallows.errors import Fault, RunError, SpecError
+from shallows.execution.runner import Runner
+from shallows.extras import install_command
+from shallows.studies.tune.search import distribution
+from shallows.studies.tune.section import Parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import optuna
+
+    Progress = Callable[[float, int], None]
+
+State = Literal["feasible", "infeasible", "illegal", "no-value", "failed"]
+MIDDLE = 0.5
+
+__all__ = ["Laboratory", "Tried", "base_run", "check_ranges", "estimated_s", "search"]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A candidate and its value. `illegal` is no experiment and cost no run; `failed` had a run that did not
+    end, and so shows a fault of the simulator or a limit. `note` gives the reason."""
+
+    number: int
+    candidate: Candidate
+    state: State
+    value: float | None = None
+    metrics: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    reference: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    note: str = ""
+
+
+@dataclass
+class Laboratory:
+    """Where candidates are measured. `base`: the metrics of the file as written."""
+
+    space: Space
+    objective: Objective
+    runner: Runner
+    progress: Progress | None = None
+    base: dict[str, Any] = field(default_factory=dict)
+    runs: int = 0
+    cpu_s: float = 0.0
+
+    def measure(self, candidates: Sequence[Candidate], seeds: Sequence[int] = (1,)) -> list[list[Tried]]:
+        """Each candidate on each seed, all in one parallel batch."""
+        points: list[Point] = []
+        plans: list[tuple[int, str]] = []
+        for candidate in candidates:
+            at = len(points)
+            try:
+                new = self.space.points(candidate, seeds)
+                new += self.space.points(candidate, seeds, reference=True) if self.space.reference else []
+            except SpecError as error:
+                plans.append((at, str(error)))
+            else:
+                points += new
+                plans.append((at, ""))
+        outcomes = self.run(points)
+        found = []
+        for number, (candidate, (at, illegal)) in enumerate(zip(candidates, plans, strict=True)):
+            if illegal:
+                found.append([Tried(number, candidate, "illegal", note=illegal)])
+                continue
+            n = len(seeds)
+            mine = outcomes[at : at + n]
+            others: list[Any] = outcomes[at + n : at + 2 * n] if self.space.reference else [self.base] * n
+            pairs = zip(mine, others, strict=True)
+            found.append([self._tried(number, candidate, one, other) for one, other in pairs])
+        return found
+
+    def run(self, points: Sequence[Point]) -> list[dict[str, Any] | str]:
+        """The metrics of each point's run, or why it failed."""
+        before = self.runs
+
+        def told(share: float, failed: int = 0) -> None:
+            if self.progress:
+                self.progress(before + share, failed)
+
+        outcomes = self.runner.run(points, metrics=True, progress=told) if points else []
+        self.runs += len(points)
+        self.cpu_s += sum(float(o.run.manifest["cpu_s"]) for o in outcomes if o.run)
+        return [o.error or "failed" if o.metrics is None else o.metrics for o in outcomes]
+
+    def _tried(self, number: int, candidate: Candidate, run: Any, reference: Any) -> Tried:
+        failed = [each for each in (run, reference) if isinstance(each, str)]
+        if failed:
+            return Tried(number, candidate, "failed", note=failed[0])
+        value = self.objective.value(run, reference)
+        constraints = self.space.constraints
+        absent = [one.metric for one in constraints if run.get(one.metric) is None]
+        if value is None or absent:
+            missing = ", ".join(absent) or self.objective.expectation.metric
+            return Tried(number, candidate, "no-value", None, run, reference, f"{missing} has no value")
+        broken = [one.metric for one in constraints if one.excess(run[one.metric]) > 0]
+        state: State = "infeasible" if broken else "feasible"
+        return Tried(
+            number, candidate, state, value, run, reference, f"breaks {', '.join(broken)}" * bool(broken)
+        )
+
+
+def base_run(lab: Laboratory) -> Tried:
+    """The file as written. Raises SpecError if the objective holds there already, RunError if it fails."""
+    lab.base = _base_metrics(lab)
+    [[tried]] = lab.measure([{}])
+    if tried.state in ("failed", "illegal"):
+        raise RunError(f"the file as written cannot be run: {tried.note}")
+    if tried.value is None:
+        rule = "must have a metric with a value in the run of the file as written"
+        raise SpecError([Fault("--against", rule, lab.objective.text)])
+    if lab.objective.holds(tried.value):
+        rule = "holds for the file as written already, so a search would show nothing"
+        raise SpecError([Fault("--against", rule, lab.objective.text, "give a stricter bound")])
+    return tried
+
+
+def _base_metrics(lab: Laboratory) -> dict[str, Any]:
+    [found] = lab.run(lab.space.points({}))
+    if isinstance(found, str):
+        raise RunError(f"the file as written cannot be run: {found}")
+    return found
+
+
+def check_ranges(lab: Laboratory) -> None:
+    """Refuses ranges that change no metric, at the file as written and with all others at their middle.
+
+    Raises SpecError with all of them.
+    """
+    space = lab.space
+    variables = space.variables
+    steps = {f"{name}.steps": 1 for name in space.schedules}
+    middle = space.drawn({name: _at(one, MIDDLE) for name, one in variables.items()} | steps)
+    groups = {one.path: [one.path] for one in space.parameters}
+    groups |= {name: [f"{name}.0.at", f"{name}.0.to"] for name in space.schedules}
+    candidates = []
+    for keys in groups.values():
+        for around in ({}, middle):
+            for end in (0.0, 1.0):
+                own = {key: _at(variables[key], MIDDLE if key.endswith(".at") else end) for key in keys}
+                candidates.append(space.without_idle_steps(around | own))
+    found = [one for [one] in lab.measure(candidates)]
+    faults = []
+    for k, name in enumerate(groups):
+        [a, b, c, d] = found[4 * k : 4 * k + 4]
+        known = all(one.metrics for one in (a, b, c, d))
+        if known and a.metrics == b.metrics and c.metrics == d.metrics:
+            section = "schedules" if name in space.schedules else "parameters"
+            rule = "has no effect: both ends of its range give the same metrics"
+            faults.append(Fault(f"attack.{section}.{name}", rule, hint="remove it, or widen its range"))
+    if faults:
+        raise SpecError(faults)
+
+
+def _at(one: Parameter, share: float) -> Any:
+    """The value at a share of a range, or the choice there."""
+    if one.choices is not None:
+        return one.choices[round(share * (len(one.choices) - 1))]
+    assert one.low is not None and one.high is not None
+    span = one.high - one.low
+    value = one.low * (one.high / one.low) ** share if one.log else one.low + share * span
+    return round(value) if isinstance(one.low, int) and isinstance(one.high, int) else float(value)
+
+
+def estimated_s(lab: Laboratory) -> float:
+    """The processor time of the whole search, as if each run took as long as those before it."""
+    of_each = 2 if lab.space.reference else 1
+    return lab.cpu_s / max(lab.runs, 1) * of_each * lab.space.generations * lab.space.population
+
+
+def search(lab: Laboratory) -> list[Tried]:
+    """All generations, in order. Raises SpecError if Optuna is not installed, StoreError."""
+    space = lab.space
+    study = _study(lab)
+    distributions = {name: distribution(one) for name, one in space.variables.items()}
+    tried: list[Tried] = []
+    for _ in range(space.generations):
+        asked = [study.ask(distributions) for _ in range(space.population)]
+        found = lab.measure([space.without_idle_steps(space.drawn(one.params)) for one in asked])
+        for one, [new] in zip(asked, found, strict=True):
+            _tell(study, one, new, space)
+            tried.append(Tried(len(tried), *_rest(new)))
+    return tried
+
+
+def _rest(one: Tried) -> tuple[Any, ...]:
+    return one.candidate, one.state, one.value, one.metrics, one.reference, one.note
+
+
+def _study(lab: Laboratory) -> optuna.Study:
+    try:
+        import optuna
+    except ImportError:
+        rule = "needs the packages of the extra tune"
+        raise SpecError([Fault("attack", rule, hint=install_command("tune"))]) from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    constraints = lab.space.constraints
+
+    def excesses(trial: optuna.trial.FrozenTrial) -> Sequence[float]:
+        return trial.user_attrs.get("excesses", [math.inf] * len(constraints))
+
+    options: dict[str, Any] = {"constraints_func": excesses} if constraints else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sampler = optuna.samplers.NSGAIISampler(
+            seed=lab.space.seed, population_size=lab.space.population, **options
+        )
+        direction: Literal["minimize", "maximize"] = "minimize" if lab.objective.least else "maximize"
+        return optuna.create_study(direction=direction, sampler=sampler)
+
+
+def _tell(study: optuna.Study, asked: optuna.Trial, tried: Tried, space: Space) -> None:
+    import optuna
+
+    if tried.value is None:
+        study.tell(asked, state=optuna.trial.TrialState.FAIL)
+        return
+    excesses = [float(one.excess(tried.metrics[one.metric])) for one in space.constraints]
+    asked.set_user_attr("excesses", excesses)
+    study.tell(asked, tried.value)

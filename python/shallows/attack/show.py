@@ -1,0 +1,167 @@
+"""Output of `attack`: the find as an experiment file, JSON, the tables, and the figure of the search."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shallows import terminal
+from shallows.attack.attack import Attacked
+from shallows.attack.search import Tried
+from shallows.attack.shrink import Find
+from shallows.document.settings import text_of
+from shallows.studies.page import place
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MEANING = {
+    "weakness": "it holds on all further seeds, with and without jitter",
+    "artefact": "it vanishes under a packet time of jitter: it needs the exact order of packets",
+    "not-determined": "it holds on some seeds only",
+}
+
+__all__ = ["document", "draw", "folder", "show", "write"]
+
+
+def folder(name: str, out: Path) -> Path:
+    """The directory of the outcome. Raises StoreError if something else is there, before anything runs."""
+    return place.check(out, f"attack-{place.file_name(name)}")
+
+
+def write(found: Attacked, name: str, out: Path) -> Path:
+    """The directory with `find.toml`, if there is a find, `attack.json`, `search.svg`. Error: StoreError."""
+    from shallows.figures import interactive
+
+    def fill(new: Path) -> None:
+        text = json.dumps(document(found), indent=1, ensure_ascii=False, allow_nan=False)
+        (new / "attack.json").write_text(text + "\n", encoding="utf-8")
+        if found.find:
+            (new / "find.toml").write_text(find_text(found, found.find), encoding="utf-8")
+        if any(one.value is not None for one in found.tried):
+            (new / "search.svg").write_bytes(interactive.picture(draw(found)))
+
+    return place.write(out, f"attack-{place.file_name(name)}", fill).parent
+
+
+def find_text(found: Attacked, find: Find) -> str:
+    """The find as an experiment, headed by what it shows and the command that repeats it."""
+    small = find.tried
+    expected = found.objective.absolute(small.reference)
+    head = [
+        f"Found by ./shallows attack --against {json.dumps(found.objective.text)}",
+        f"Repeat: ./shallows run find.toml --expect {json.dumps(expected)}",
+        f"Value {small.value:.6g}; the file as written has {found.base.value:.6g}.",
+        f"Verdict: {find.verdict}; {MEANING[find.verdict]}.",
+    ]
+    text = text_of(found.space.document(small.candidate) | {"seed": 1})
+    return "".join(f"# {line}\n" for line in head) + text
+
+
+def document(found: Attacked) -> dict[str, Any]:
+    """The JSON of `attack`."""
+    space, find = found.space, found.find
+    return {
+        "title": space.title,
+        "against": found.objective.text,
+        "reference": list(space.reference),
+        "seed": space.seed,
+        "base": found.base.value,
+        "runs": found.runs,
+        "best": found.best and _record(found.best),
+        "find": None
+        if find is None
+        else {
+            "verdict": find.verdict,
+            "expect": found.objective.absolute(find.tried.reference),
+            "first": _record(find.first),
+            "minimised": _record(find.tried),
+            "jitter_ps": find.jitter_ps,
+            "holds_on_further_seeds": find.seeds,
+            "holds_with_jitter": find.jittered,
+            "neighbours": [vars(one) for one in find.neighbours],
+        },
+        "candidates": [_record(one) for one in found.tried],
+    }
+
+
+def _record(one: Tried) -> dict[str, Any]:
+    about = {"number": one.number, "state": one.state, "value": one.value}
+    return about | {"candidate": one.candidate, "note": one.note}
+
+
+def show(found: Attacked, where: Path) -> None:
+    """The candidates by state, the find, its checks, and the directory."""
+    objective, space = found.objective, found.space
+    states = ", ".join(f"{n} {state}" for state, n in Counter(one.state for one in found.tried).items())
+    terminal.say(f"{space.title}: {len(found.tried)} candidates ({states}), {found.cpu_s:.1f} s of processor")
+    failed = [one for one in found.tried if one.state == "failed"]
+    for one in failed[:3]:
+        terminal.say(f"candidate {one.number} failed, which may be a fault of the simulator: {one.note}")
+    if found.find is None:
+        nearest = "" if found.best is None else f"; the nearest value is {_value(found, found.best.value)}"
+        terminal.say(f"no find: no candidate fulfilled {objective.text}{nearest}")
+    else:
+        _show_find(found, found.find)
+    terminal.say(f"written: {where}")
+
+
+def _show_find(found: Attacked, find: Find) -> None:
+    base, first, small = [_value(found, one.value) for one in (found.base, find.first, find.tried)]
+    terminal.say(
+        f"find: {found.objective.text}: {small}; as written {base}, before it was made small {first}"
+    )
+    beside = {one.name: one for one in find.neighbours}
+    words = {True: "holds", False: "does not hold", None: "not legal"}
+    rows = []
+    for name, value in find.tried.candidate.items():
+        near = beside.get(name)
+        sides = [words[near.lower], words[near.higher]] if near else ["", ""]
+        rows.append([name, f"{value}{found.space.variables[name].unit}", *sides])
+    terminal.print_table("The find", ["setting", "value", "a tenth lower", "a tenth higher"], rows)
+    counts = [f"{sum(each)} of {len(each)}" for each in (find.seeds, find.jittered)]
+    jitter = terminal.readable("jitter_ps", find.jitter_ps)
+    terminal.say(
+        f"holds on {counts[0]} further seeds, and on {counts[1]} with {jitter} of jitter on every wire"
+    )
+    terminal.say(f"verdict: {find.verdict}; {MEANING[find.verdict]}")
+
+
+def _value(found: Attacked, value: float | None) -> str:
+    if value is None:
+        return "no value"
+    return (
+        f"{100 * value:.3g} %"
+        if found.objective.share
+        else terminal.readable(found.objective.expectation.metric, value)
+    )
+
+
+def draw(found: Attacked) -> Figure:
+    """The value of each candidate, the best so far, and the bound."""
+    from shallows.figures import style
+
+    @style.styled
+    def drawn() -> Figure:
+        figure, [ax] = style.canvas(1, 1, width_inch=style.PAGE_INCH, height_inch=3.0)
+        best: list[tuple[int, float]] = []
+        choose = min if found.objective.least else max
+        for one in found.tried:
+            if one.state == "feasible" and one.value is not None:
+                best.append((one.number, choose([one.value, *(v for _, v in best[-1:])])))
+        for state, mark in (("feasible", "o"), ("infeasible", "x")):
+            known = [(t.number, t.value) for t in found.tried if t.state == state and t.value is not None]
+            if known:
+                ax.plot(*zip(*known, strict=True), mark, markersize=3, alpha=0.6, label=state)
+        if best:
+            ax.step(*zip(*best, strict=True), where="post", label="best so far")
+        ax.axhline(found.objective.bound, linestyle="--", label="bound")
+        name = found.objective.expectation.metric
+        ax.set_xlabel("candidate")
+        ax.set_ylabel(f"{name}, share of the reference" if found.objective.share else name)
+        figure.legend(loc="outside right upper")
+        return figure
+
+    return drawn()

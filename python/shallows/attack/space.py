@@ -1,0 +1,241 @@
+"""The section `[attack]`: its ranges, and the experiment of each candidate.
+
+A candidate is a table of plain values by name. A parameter that it does not name is as the file has it, and a
+step of a schedule that it does not name does not occur. So a find is made smaller by taking names out.
+`docs/how-to/attack.md` has the grammar.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from shallows.document import strict
+from shallows.document.load import load
+from shallows.document.paths import Document, apply_settings, set_path
+from shallows.document.points import Point, expand
+from shallows.document.strict import Strict, refuse
+from shallows.errors import NOTHING, Fault, SpecError
+from shallows.studies.tune.section import OPEN, Bounds, Constraint, Named, Parameter, Range
+from shallows.tables.metric_names import names
+from shallows.words import did_you_mean
+
+MOST_CANDIDATES = 100_000
+MOST_STEPS = 8
+
+Candidate = dict[str, Any]
+"""Values without units, by the names of `Space.variables`."""
+
+__all__ = ["AttackTable", "Candidate", "Schedule", "Space", "read"]
+
+
+class Schedule(Strict):
+    """An entry of `schedules`: up to `steps` changes of links at times."""
+
+    link: str = Field(description='The links that change: "a->b", "a<->b" or a pattern.')
+    what: Literal["rate", "delay", "loss"] = Field(description="The property of the links that changes.")
+    steps: int = Field(MOST_STEPS, ge=1, le=MOST_STEPS, description="The largest number of changes.")
+    at: Range = Field(description="The range of the times: `{ low, high, unit }`.")
+    to: Range = Field(description="The range of the values: `{ low, high, unit, log }`.")
+
+    @model_validator(mode="after")
+    def _ranges(self) -> Schedule:
+        if self.at.choices is not None or not self.at.unit:
+            raise refuse("missing", "must be { low, high, unit } with a unit of time", at=("at",))
+        return self
+
+
+class AttackTable(Strict):
+    """The section `[attack]`."""
+
+    parameters: Annotated[dict[str, Range], Named, OPEN] = Field(
+        {}, description="Settings that may vary, by path: `{ low, high, step, log, unit }` or `{ choices }`."
+    )
+    schedules: dict[str, Schedule] = Field({}, description="Changes of links over time, by name.")
+    constraints: Annotated[dict[str, Bounds], Named, OPEN] = Field(
+        {}, description="Metrics and the bounds that a candidate must keep: `{ at_least, at_most }`."
+    )
+    generations: int = Field(10, ge=1, le=1000, description="Number of generations.")
+    population: int = Field(16, ge=4, le=1000, description="Candidates of a generation.")
+    seed: int = Field(1, ge=0, le=2**32 - 1, description="Seed of the search.")
+    check: int = Field(5, ge=2, le=100, description="Number of further seeds on which a find is run again.")
+
+    @model_validator(mode="after")
+    def _something(self) -> AttackTable:
+        if not self.parameters and not self.schedules:
+            raise refuse("missing", "must name what may vary, in parameters or schedules", value=None)
+        if self.generations * self.population > MOST_CANDIDATES:
+            rule = f"times population exceeds {MOST_CANDIDATES} candidates"
+            raise refuse("out-of-range", rule, at=("generations",))
+        return self
+
+
+@dataclass(frozen=True)
+class Space:
+    """A checked section: the file without it, and what may vary."""
+
+    title: str
+    base: Document = field(repr=False)
+    parameters: list[Parameter]
+    schedules: dict[str, Schedule]
+    constraints: list[Constraint]
+    generations: int
+    population: int
+    seed: int
+    check: int
+    reference: tuple[str, ...] = ()
+    """Settings of the reference, which sees the same conditions; empty without one."""
+
+    @property
+    def variables(self) -> dict[str, Parameter]:
+        """The drawn values by name: parameters, the numbers of steps, then each step's time and value."""
+        found = {each.path: each for each in self.parameters}
+        for name, one in self.schedules.items():
+            for path, span in _of_schedule(name, one).items():
+                found[path] = Parameter(path=path, **{k: getattr(span, k) for k in span.model_fields_set})
+        return found
+
+    def drawn(self, values: Mapping[str, Any]) -> Candidate:
+        """The candidate of drawn values: steps beyond the drawn number are left out."""
+        found = {each.path: values[each.path] for each in self.parameters}
+        for name, one in self.schedules.items():
+            count = values[f"{name}.steps"] if one.steps > 1 else 1
+            for step in range(count):
+                found |= {key: values[key] for key in (f"{name}.{step}.at", f"{name}.{step}.to")}
+        return found
+
+    def document(self, candidate: Candidate, *, reference: bool = False) -> Document:
+        """The experiment of a candidate, or of the reference under the same conditions. Error: SpecError."""
+        document = copy.deepcopy(self.base)
+        for parameter in self.parameters:
+            if parameter.path in candidate:
+                value = parameter.setting(candidate[parameter.path])
+                set_path(document, parameter.path, copy.deepcopy(value))
+        for name, one in self.schedules.items():
+            for step in range(one.steps):
+                if f"{name}.{step}.at" in candidate:
+                    _add_step(document, name, step, one, candidate)
+        if reference:
+            apply_settings(document, self.reference)
+        return document
+
+    def points(
+        self, candidate: Candidate, seeds: Sequence[int] = (1,), *, reference: bool = False
+    ) -> list[Point]:
+        """The runs of a candidate. Raises SpecError if it is no legal experiment."""
+        return expand(self.document(candidate, reference=reference) | {"seeds": list(seeds)})
+
+    def without_idle_steps(self, candidate: Candidate) -> Candidate:
+        """The candidate without steps that the checker refuses: to the value of before, or at one time."""
+        while True:
+            try:
+                self.points(candidate)
+            except SpecError as error:
+                idle = {key for key in candidate if _is_idle(key, error.faults)}
+                if not idle:
+                    return candidate
+                candidate = {key: value for key, value in candidate.items() if key not in idle}
+            else:
+                return candidate
+
+
+def _is_idle(key: str, faults: Sequence[Fault]) -> bool:
+    stem, _, last = key.rpartition(".")
+    name, _, step = stem.rpartition(".")
+    entry = f"event.{name}-{step}."
+    return last in ("at", "to") and any(
+        fault.path.startswith(entry) and fault.rule.startswith(("changes nothing", "contradicts event."))
+        for fault in faults
+    )
+
+
+def _of_schedule(name: str, one: Schedule) -> dict[str, Range]:
+    spans = (
+        {f"{name}.steps": Range(low=1, high=one.steps, step=1, log=False, unit="", choices=None)}
+        if one.steps > 1
+        else {}
+    )
+    for step in range(one.steps):
+        spans |= {f"{name}.{step}.at": one.at, f"{name}.{step}.to": one.to}
+    return spans
+
+
+def _add_step(document: Document, name: str, step: int, one: Schedule, candidate: Candidate) -> None:
+    value = candidate[f"{name}.{step}.to"]
+    entry = {
+        "at": f"{candidate[f'{name}.{step}.at']}{one.at.unit}",
+        "link": one.link,
+        one.what: f"{value}{one.to.unit}" if one.to.unit else value,
+    }
+    document.setdefault("event", {})[f"{name}-{step}"] = entry
+
+
+def read(experiment: Any, settings: Sequence[str] = (), reference: Sequence[str] = ()) -> Space:
+    """The space of a file, a table or an `Experiment`. Raises SpecError with all faults."""
+    document = load(experiment, settings)
+    table = document.pop("attack", None)
+    if not isinstance(table, dict):
+        hint = "docs/how-to/attack.md has an example"
+        raise SpecError([Fault("attack", "is missing: parameters or schedules", NOTHING, hint)])
+    faults: list[Fault] = []
+    for key in ("sweep", "seeds", "compare", "tune"):
+        if key in document:
+            rule = "cannot be used with [attack], which has its own seeds"
+            faults.append(Fault(key, rule, document[key]))
+    found = strict.read(AttackTable, table, "attack", faults)
+    if found is None or faults:
+        raise SpecError(faults)
+    name = Path(experiment).stem if isinstance(experiment, str | Path) else "attack"
+    space = Space(
+        title=document.get("title") or name,
+        base={key: value for key, value in document.items() if key != "seed"},
+        parameters=[
+            Parameter(path=path, **{k: getattr(one, k) for k in one.model_fields_set})
+            for path, one in found.parameters.items()
+        ],
+        schedules=found.schedules,
+        constraints=[
+            Constraint(metric=metric, **{k: getattr(one, k) for k in one.model_fields_set})
+            for metric, one in found.constraints.items()
+        ],
+        generations=found.generations,
+        population=found.population,
+        seed=found.seed,
+        check=found.check,
+        reference=tuple(reference),
+    )
+    _check(space, faults)
+    if faults:
+        raise SpecError(faults)
+    return space
+
+
+def _check(space: Space, faults: list[Fault]) -> None:
+    """The file, the reference, and both ends of each range must be legal experiments by themselves."""
+    known: list[str] = []
+    cases: list[tuple[str, Candidate, bool]] = [("", {}, False)]
+    cases += [("--reference: ", {}, True)] if space.reference else []
+    for each in space.parameters:
+        cases += [("attack.parameters: ", {each.path: end}, False) for end in each.ends]
+    for name, one in space.schedules.items():
+        for at, to in zip(one.at.ends, (one.to.ends[0], one.to.ends[-1]), strict=True):
+            step = {f"{name}.0.at": at, f"{name}.0.to": to}
+            cases.append((f"attack.schedules.{name}: ", step, False))
+    for where, candidate, reference in cases:
+        try:
+            [point] = space.points(space.without_idle_steps(candidate), reference=reference)
+        except SpecError as error:
+            faults += [replace(f, path=where + f.path) for f in error.faults]
+            if not where:
+                return  # a fault of the file is a fault of all
+        else:
+            known += names(point.experiment, point.summary)
+    for bounds in space.constraints:
+        if bounds.metric not in known:
+            hint = did_you_mean(bounds.metric, known)
+            faults.append(Fault("attack.constraints", "names no metric of these runs", bounds.metric, hint))

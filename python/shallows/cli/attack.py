@@ -1,0 +1,98 @@
+"""`./shallows attack`: conditions under which a metric is as bad as can be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shallows import terminal
+from shallows.cli.options import File, How, Json, Out, Settings, makes_runs, seconds
+from shallows.errors import Fault, SpecError
+
+if TYPE_CHECKING:
+    from shallows.attack.attack import Attacked
+    from shallows.attack.space import Space
+    from shallows.execution.runner import Runner
+
+__all__ = ["attack"]
+
+
+@makes_runs
+def attack(
+    file: File,
+    against: Annotated[
+        str, typer.Option("--against", metavar="TEXT", help="What to search for: 'long.goodput_bps < 10 %'.")
+    ],
+    reference: Annotated[
+        list[str],
+        typer.Option(
+            "--reference",
+            metavar="KEY=VALUE",
+            help="Shares in % refer to the same conditions with this setting: 'transport.cc=cubic'.",
+        ),
+    ] = [],  # noqa: B006
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPAN", help="Refuses a search that would take longer, by its first runs: 10min."
+        ),
+    ] = None,
+    on: Annotated[
+        str | None, typer.Option("--on", metavar="BACKEND", help="Runs the find there as well: linux.")
+    ] = None,
+    settings: Settings = [],  # noqa: B006
+    out: Out = Path("reports"),
+    *,
+    how: How,
+    as_json: Json = False,
+) -> None:
+    """Searches a file's \\[attack] section for a worst case and makes it small. The same command resumes."""
+    from shallows.attack import objective, show, space
+    from shallows.attack.attack import attack as whole
+
+    what = space.read(file, settings, reference)
+    sought = objective.read(against, what)
+    show.folder(file.stem, out)
+    budget_s = None if budget is None else seconds(budget, "--budget")
+    elsewhere = None if on is None else _backend(on, what, how)
+    runner = how.runner()
+    total = what.generations * what.population * (2 if reference else 1)
+    with how.report("attack", total) as told:
+        found = whole(what, sought, runner, budget_s, told)
+    confirmed = _confirmed(found, elsewhere) if elsewhere else None
+    where = show.write(found, file.stem, out)
+    if as_json:
+        terminal.print_json(show.document(found) | {"report": str(where), "confirmed": confirmed})
+    else:
+        show.show(found, where)
+        if confirmed:
+            terminal.say(f"on {on}: {confirmed}")
+
+
+def _backend(on: str, what: Space, how: How) -> Runner:
+    """The runner of the other backend. Raises SpecError if it cannot run the file as written."""
+    from dataclasses import replace
+
+    if on != "linux":
+        raise SpecError([Fault("--on", "must be linux", on)])
+    runner = replace(how, backend=on, threads=None).runner()
+    runner.identify(what.points({}))
+    return runner
+
+
+def _confirmed(found: Attacked, runner: Runner) -> str:
+    """The expectation of the find on the other backend, in words."""
+    from shallows.studies.outcomes import expectations
+
+    if found.find is None:
+        return "not run, since there is no find"
+    small = found.find.tried
+    [outcome] = runner.run(found.space.points(small.candidate), metrics=True)
+    if outcome.error:
+        return f"the run failed: {outcome.error}"
+    text = found.objective.absolute(small.reference)
+    wanted = expectations.read([text], [outcome.point.experiment])
+    [judged] = expectations.judge(wanted, [outcome])
+    return f"{text} {judged.verdict}: {judged.measured}"
