@@ -57,7 +57,7 @@ def judge(
     if errors or measured is None:
         return Cell(name, "failed", None, means, errors[0] if errors else "a run has no such value", about)
     if not about.get("against"):
-        # None of the numbers of a criterion is below zero, and a share has a most, so the interval keeps to them.
+        # No number of a criterion is below zero, and a share has a most: the interval keeps to them.
         estimate = mean_within(measured, 0.0, about.get("most"), level=level)
         return Cell(name, _verdict(about, measured, estimate), estimate, means, "", about)
     found = [
