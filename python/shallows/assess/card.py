@@ -114,21 +114,21 @@ def _edit(read: dict[str, dict[str, Any]], file: Path) -> list[str]:
     try:
         changes = tomllib.loads(file.read_text("utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
-        raise SpecError([Fault("--criteria", f"cannot be read: {error}", str(file))]) from None
+        raise SpecError([Fault("--criteria", f"cannot be read: {error}", file)]) from None
     words, faults = [], []
     for row, settings in changes.items():
         if row not in NAMES or not isinstance(settings, dict):
             faults.append(
-                Fault(f"--criteria: {row}", f"must be a table of a row, C1 to {NAMES[-1]}", str(settings))
+                Fault(f"--criteria: {row}", f"must be a table of a row, C1 to {NAMES[-1]}", settings)
             )
             continue
         for key, value in settings.items():
             where = f"--criteria: {row}.{key}"
             known = read.get(row, {}).get(key)
             if row in read and (key not in ("at_most", "at_least") or known is None):
-                faults.append(Fault(where, "must be the row's bound, at_most or at_least", str(value)))
+                faults.append(Fault(where, "must be the row's bound, at_most or at_least", value))
             elif not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
-                faults.append(Fault(where, "must be a number above zero", str(value)))
+                faults.append(Fault(where, "must be a number above zero", value))
             elif row in read:
                 read[row][key] = value
                 words.append(f"{row}.{key}: {value:g} in place of {known:g}")

@@ -25,10 +25,10 @@ def read(file: Path, rows: Collection[str]) -> dict[str, list[str]]:
     try:
         found = tomllib.loads(file.read_text("utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
-        raise SpecError([Fault(AT, f"cannot be read: {error}", str(file))]) from None
+        raise SpecError([Fault(AT, f"cannot be read: {error}", file)]) from None
     wanted, faults = {}, []
     if not found:
-        faults.append(Fault(AT, 'must have a line such as C6 = "shown"', str(file)))
+        faults.append(Fault(AT, 'must have a line such as C6 = "shown"', file))
     for row, value in found.items():
         verdicts = value if isinstance(value, list) else [value]
         if row not in NAMES:
@@ -36,7 +36,7 @@ def read(file: Path, rows: Collection[str]) -> dict[str, list[str]]:
         elif row not in rows:
             faults.append(Fault(f"{AT}: {row}", "must be a row that runs; --row leaves it out", row))
         elif not verdicts or any(each not in ORDER for each in verdicts):
-            faults.append(Fault(f"{AT}: {row}", f"must be one or several of {', '.join(ORDER)}", str(value)))
+            faults.append(Fault(f"{AT}: {row}", f"must be one or several of {', '.join(ORDER)}", value))
         else:
             wanted[row] = verdicts
     if faults:

@@ -9,7 +9,6 @@ import typer
 
 from shallows import terminal
 from shallows.cli.options import File, How, Json, Out, Settings, makes_runs, seconds
-from shallows.errors import Fault, SpecError
 
 if TYPE_CHECKING:
     from shallows.attack.attack import Attacked
@@ -75,8 +74,6 @@ def _backend(on: str, what: Space, how: How) -> Runner:
     """The runner of the other backend. Raises SpecError if it cannot run the file as written."""
     from dataclasses import replace
 
-    if on != "linux":
-        raise SpecError([Fault("--on", "must be linux", on)])
     runner = replace(how, backend=on, threads=None).runner()
     runner.identify(what.points({}))
     return runner
