@@ -147,11 +147,11 @@ def _explain(path: Path, head: Head, readers: Sequence[Reader]) -> None:
     # A head that is not whole leaves out its last line.
     shorter = (lines[:last] for last in range(len(lines), 2, -1))
     without_one = (lines[:place] + lines[place + 1 :] + [""] for place in range(min(len(lines), 20)))
+    untried = list(readers)
     for part in (*shorter, *without_one):
         near = Head(head.name, "".join([*part, "\n"] if part[-1] == "" else part).encode(), whole=False)
-        for reader in readers:
-            if not reader.recognises(near):
-                continue
+        for reader in [one for one in untried if one.recognises(near)]:
+            untried.remove(reader)  # the file may be large, and is read once by each
             try:
                 read_with(reader, [path], {})
             except SpecError as error:
