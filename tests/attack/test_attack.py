@@ -189,6 +189,9 @@ def test_an_effect_that_vanishes_under_jitter_is_an_artefact():
     assert verdict([True] * 4, [True] * 4) == "weakness"
     assert verdict([True] * 4, [False] * 4) == "artefact"
     assert verdict([True, True, True, False], [True] * 4) == "not-determined"
+    assert verdict([True, False, False, False], [False] * 4) == "not-determined", (
+        "luck of one seed, not of order"
+    )
 
 
 def test_a_find_is_confirmed_seed_by_seed_against_the_file_as_written_there(tmp_path):

@@ -316,7 +316,7 @@ impl CongestionControl for Control {
         self.pacing
     }
 
-    fn on_idle(&mut self, cx: &Cx<'_>) {
+    fn on_idle(&mut self, _timeouts: u32, cx: &Cx<'_>) {
         let ack = Ack { now: cx.now.as_secs_f64(), ..self.last.clone() };
         self.call("on_idle", |live| live.on_idle.as_ref(), None, ack, cx);
     }

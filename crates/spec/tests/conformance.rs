@@ -141,7 +141,7 @@ fn windows(algorithm: &Algorithm, rules: &WindowRules, lost_syn: bool, all: &[Ca
                 let due = deadline_us.map(|us| now + Span::us(us));
                 cc.on_message(&MessageInfo { end: written, due }, &cx);
             }
-            Call::Idle => cc.on_idle(&cx),
+            Call::Idle => cc.on_idle(2, &cx),
         }
         let cwnd = cc.cwnd().as_u64();
         assert!(cwnd >= rules.mss, "{}: a window of {cwnd} bytes after {call:?}", algorithm.kind());

@@ -132,8 +132,8 @@ impl CongestionControl for Behind {
     fn ssthresh(&self) -> Option<f64> {
         self.0.ssthresh()
     }
-    fn on_idle(&mut self, cx: &Cx<'_>) {
-        self.0.on_idle(cx);
+    fn on_idle(&mut self, timeouts: u32, cx: &Cx<'_>) {
+        self.0.on_idle(timeouts, cx);
     }
     fn on_lost_syn(&mut self, cx: &Cx<'_>) {
         self.0.on_lost_syn(cx);

@@ -48,8 +48,10 @@ class Find:
 
     @property
     def verdict(self) -> Verdict:
-        """A weakness holds in all checks; an artefact in under half of those with jitter."""
-        if all(self.seeds) and all(self.jittered):
+        """A weakness holds in all checks; an artefact on all seeds, but in under half of those with jitter."""
+        if not all(self.seeds):
+            return "not-determined"
+        if all(self.jittered):
             return "weakness"
         return "artefact" if 2 * sum(self.jittered) < len(self.jittered) else "not-determined"
 

@@ -2023,6 +2023,9 @@ class Transport(Part):
     idle_restart: bool = True
     """Whether an idle sender starts again from the restart window. Default: RFC 5681 s.4.1."""
 
+    idle_halves: bool = False
+    """Whether it starts again from a window that was halved for each timeout of the idle time, in slow start up to three quarters of the old one. Default: RFC 2861; Linux tcp_cwnd_restart."""
+
     sack: bool = True
     """Whether the receiver reports the data it holds (RFC 2018), and loss is found by it (RFC 6675). Default: RFC 2018."""
 

@@ -245,8 +245,8 @@ impl CongestionControl for Control {
         self.window.on_lost_syn(cx);
     }
 
-    fn on_idle(&mut self, cx: &Cx<'_>) {
-        self.window.on_idle(cx);
+    fn on_idle(&mut self, timeouts: u32, cx: &Cx<'_>) {
+        self.window.on_idle(timeouts, cx);
         if let Some(kernel) = &mut self.kernel {
             kernel.idle(self.last, cx.now);
         }

@@ -140,7 +140,7 @@ impl CongestionControl for Control {
         if self.requests.ends_within_a_round(rate) { Time::MAX } else { self.requests.at(rate) }
     }
 
-    fn on_idle(&mut self, cx: &Cx<'_>) {
+    fn on_idle(&mut self, _timeouts: u32, cx: &Cx<'_>) {
         self.requests.ask_now(false, cx.now);
     }
 

@@ -37,9 +37,9 @@ pub trait CongestionControl: Send {
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
-    /// The sender was idle for longer than a retransmission timeout and is about to send
-    /// (RFC 5681 s.4.1).
-    fn on_idle(&mut self, _cx: &Cx<'_>) {}
+    /// The sender was idle for longer than a retransmission timeout and is about to send (RFC 5681 s.4.1). `timeouts`
+    /// of them have passed, of which the last may not be whole.
+    fn on_idle(&mut self, _timeouts: u32, _cx: &Cx<'_>) {}
     /// The handshake lost so many SYNs (the transport's `lost_syns`) that the first window is one segment
     /// (RFC 5681 s.3.1). Called once, before any data leave.
     fn on_lost_syn(&mut self, _cx: &Cx<'_>) {}
@@ -433,8 +433,8 @@ impl CongestionControl for AnyCc {
     fn pacing_rate(&self) -> Option<Rate> {
         each!(self, cc => cc.pacing_rate())
     }
-    fn on_idle(&mut self, cx: &Cx<'_>) {
-        each!(self, cc => cc.on_idle(cx));
+    fn on_idle(&mut self, timeouts: u32, cx: &Cx<'_>) {
+        each!(self, cc => cc.on_idle(timeouts, cx));
     }
     fn on_lost_syn(&mut self, cx: &Cx<'_>) {
         each!(self, cc => cc.on_lost_syn(cx));

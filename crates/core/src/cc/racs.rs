@@ -113,7 +113,7 @@ impl CongestionControl for Control {
         self.requests.at(self.paced.rate())
     }
 
-    fn on_idle(&mut self, cx: &Cx<'_>) {
+    fn on_idle(&mut self, _timeouts: u32, cx: &Cx<'_>) {
         self.requests.ask_now(false, cx.now);
     }
 

@@ -71,7 +71,7 @@ impl CongestionControl for Control {
         self.request_at
     }
 
-    fn on_idle(&mut self, cx: &Cx<'_>) {
+    fn on_idle(&mut self, _timeouts: u32, cx: &Cx<'_>) {
         self.paced.forget(cx);
     }
 

@@ -300,7 +300,7 @@ impl CongestionControl for Control {
         Bytes(self.cwnd as u64)
     }
 
-    fn on_idle(&mut self, cx: &Cx<'_>) {
+    fn on_idle(&mut self, _timeouts: u32, cx: &Cx<'_>) {
         self.cwnd = self.cwnd.min(cx.rules.restart_window);
         self.overload = false;
     }

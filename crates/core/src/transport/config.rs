@@ -161,6 +161,7 @@ impl Config {
                 ssthresh_floor: s.bytes(s.ssthresh_floor) as f64,
                 cwnd_max: bytes(s.cwnd_max).min(MAX_WINDOW as f64),
                 restart_window: initial_window,
+                idle_halves: s.idle_halves,
             },
             header: s.header_bytes() as u16,
             small_queues: s.small_queues.map(|bytes| bytes.as_u64()),

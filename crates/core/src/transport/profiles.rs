@@ -50,7 +50,7 @@ pub const PROFILES: &[Profile] = &[
                 "quick_acks": 16, "ack_pushed": true, "prr": true, "prr_on_ecn": true, "cwnd_floor": "2pkt", "slow_start_limit": 1e6,
                 "ece_growth": "round", "nagle": false, "ect_on_control": "needed", "clock_grain": "1us",
                 "loss_detection": "rack", "tail_loss_probe": true, "timer_grain": "1ms", "timer_slack": "2ms",
-                "arithmetic": "linux", "growth": "delivered", "ecn_acks": "linux", "ecn_fallback": true, "lost_syns": 2,
+                "arithmetic": "linux", "growth": "delivered", "idle_halves": true, "ecn_acks": "linux", "ecn_fallback": true, "lost_syns": 2,
             })
         },
     },

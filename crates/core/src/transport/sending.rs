@@ -171,8 +171,10 @@ impl Sender {
     fn after_idle(&mut self, config: &Config, net: &Net) {
         // RFC 5681 s.4.1.
         let idle = net.now - self.last_sent;
-        if config.settings.idle_restart && self.high > 0 && idle > self.rtt.rto(&config.settings) {
-            self.with_cc(config, net.now, |cc, cx| cc.on_idle(cx));
+        let timeout = self.rtt.rto(&config.settings);
+        if config.settings.idle_restart && self.high > 0 && idle > timeout {
+            let timeouts = idle.as_ps().div_ceil(timeout.as_ps().max(1)).min(64) as u32;
+            self.with_cc(config, net.now, |cc, cx| cc.on_idle(timeouts, cx));
         }
     }
 

@@ -174,6 +174,8 @@ crate::params! {
         validate_cwnd: bool = true, "", "RFC 7661 s.4.3; RFC 5681 is silent";
         /// Whether an idle sender starts again from the restart window.
         idle_restart: bool = true, "", "RFC 5681 s.4.1";
+        /// Whether it starts again from a window that was halved for each timeout of the idle time, in slow start up to three quarters of the old one.
+        idle_halves: bool = false, "", "RFC 2861; Linux tcp_cwnd_restart";
         /// Whether the receiver reports the data it holds (RFC 2018), and loss is found by it (RFC 6675).
         sack: bool = true, "", "RFC 2018";
         /// How losses are found with SACK. Without it by duplicate acknowledgements alone (RFC 6582).

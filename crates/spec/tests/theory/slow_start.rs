@@ -153,6 +153,21 @@ fn after_an_idle_time_the_window_is_the_initial_one_again() {
     assert_eq!(burst(false), 100);
 }
 
+/// RFC 2861, Linux tcp_cwnd_restart: a window of 110 segments halves for each timeout but the first, down to the restart
+/// window, and slow start goes to three quarters of it, each rounded as Linux does. Timeouts are 200 ms and the round trip.
+#[test]
+fn an_idle_time_halves_the_window_for_each_timeout() {
+    let burst = |interval_ms: u64, halves: bool| {
+        let load = json!({"kind": "messages", "bytes": "146KB", "interval": format!("{interval_ms}ms"), "count": 2});
+        let transport = json!({"idle_halves": halves, "min_rto": "200ms", "validate_cwnd": false});
+        let document = with(pair(transport, load), json!({"duration": "2s"}));
+        let run = watch(document, &["s0->switch"]);
+        run.times("s0->switch").iter().filter(|at| **at == interval_ms * MS).count()
+    };
+    assert_eq!([150, 250, 450, 650, 1500].map(|ms| burst(ms, true)), [100, 55, 27, 13, 10]);
+    assert_eq!([150, 250, 1500].map(|ms| burst(ms, false)), [100, 10, 10]);
+}
+
 /// The window's mean over time, by hand: 10 segments until the first acknowledgement, 11 until the restart at 1 s
 /// (RFC 5681 s.4.1), then the same again. So the idle time counts with the window that stood during it.
 #[test]

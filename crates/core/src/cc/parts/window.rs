@@ -58,6 +58,8 @@ pub struct WindowRules {
     pub cwnd_max: f64,
     /// Window after an idle time, in bytes.
     pub restart_window: f64,
+    /// Whether an idle time halves the window for each timeout, down to the restart window.
+    pub idle_halves: bool,
 }
 
 /// A congestion window and its slow-start threshold, in bytes.
@@ -176,9 +178,19 @@ impl Window {
         self.cwnd = cx.rules.mss as f64;
     }
 
-    /// RFC 5681 s.4.1: at most the restart window after an idle time.
-    pub fn on_idle(&mut self, cx: &Cx<'_>) {
-        self.cwnd = self.cwnd.min(cx.rules.restart_window);
+    /// RFC 5681 s.4.1: at most the restart window after an idle time. RFC 2861 and Linux's tcp_cwnd_restart halve
+    /// the window for each timeout instead, and slow start goes to three quarters of the window that stood.
+    pub fn on_idle(&mut self, timeouts: u32, cx: &Cx<'_>) {
+        let least = self.cwnd.min(cx.rules.restart_window);
+        if cx.rules.idle_halves {
+            let (mss, segments) = (cx.rules.mss as f64, (self.cwnd / cx.rules.mss as f64).floor());
+            let kept = (segments / 2.0).floor() + (segments / 4.0).floor(); // tcp_current_ssthresh
+            self.ssthresh = self.ssthresh.max(kept * mss);
+            let halved = (1..timeouts).fold(segments, |left, _| (left / 2.0).floor());
+            self.cwnd = least.max(halved * mss);
+        } else {
+            self.cwnd = least;
+        }
         self.credit = 0.0;
     }
 }
@@ -199,8 +211,8 @@ macro_rules! by_window {
             self.window.grow(ack, cx);
         }
 
-        fn on_idle(&mut self, cx: &Cx<'_>) {
-            self.window.on_idle(cx);
+        fn on_idle(&mut self, timeouts: u32, cx: &Cx<'_>) {
+            self.window.on_idle(timeouts, cx);
         }
 
         fn on_lost_syn(&mut self, cx: &Cx<'_>) {
@@ -231,6 +243,7 @@ pub(crate) mod tests {
             ssthresh_floor: 2000.0,
             cwnd_max: f64::INFINITY,
             restart_window: 10_000.0,
+            idle_halves: false,
         }
     }
 
@@ -377,6 +390,18 @@ pub(crate) mod tests {
             window.cwnd = cwnd;
             window.on_loss(4000, &cx(&rules));
             assert_eq!((window.cwnd, window.ssthresh), (half, half));
+        }
+    }
+
+    /// Linux tcp_cwnd_restart: 110 segments leave a threshold of 55 + 27, unless it was higher.
+    #[test]
+    fn an_idle_time_that_halves_keeps_three_quarters_as_the_threshold() {
+        let rules = WindowRules { idle_halves: true, ..rules() };
+        let cx = Cx { now: Time::ZERO, rules: &rules };
+        for (ssthresh, left) in [(20_000.0, 82_000.0), (90_000.0, 90_000.0), (f64::INFINITY, f64::INFINITY)] {
+            let mut window = Window { cwnd: 110_000.0, ssthresh, credit: 0.0 };
+            window.on_idle(3, &cx);
+            assert_eq!((window.cwnd, window.ssthresh), (27_000.0, left));
         }
     }
 
