@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from shallows import terminal
 from shallows.attack.attack import Attacked
 from shallows.attack.search import Tried
-from shallows.attack.shrink import Find
+from shallows.attack.shrink import Find, Neighbour
 from shallows.document.settings import text_of
 from shallows.studies.page import place
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from shallows.execution.runner import Runner
 
 MEANING = {
     "weakness": "it holds on all further seeds, with and without jitter",
@@ -23,7 +25,7 @@ MEANING = {
     "not-determined": "it holds on some seeds only",
 }
 
-__all__ = ["document", "draw", "folder", "show", "write"]
+__all__ = ["MEANING", "document", "draw", "folder", "show", "value_text", "write"]
 
 
 def folder(name: str, out: Path) -> Path:
@@ -31,17 +33,23 @@ def folder(name: str, out: Path) -> Path:
     return place.check(out, f"attack-{place.file_name(name)}")
 
 
-def write(found: Attacked, name: str, out: Path) -> Path:
-    """The directory with `find.toml`, if there is a find, `attack.json`, `search.svg`. Error: StoreError."""
+def write(found: Attacked, name: str, out: Path, runner: Runner, command: str) -> Path:
+    """The directory with `attack.json` and `search.svg`; if there is a find also `find.toml` and its page
+    `find.html`. Raises StoreError, RunError."""
+    from shallows.attack import page
     from shallows.figures import interactive
 
     def fill(new: Path) -> None:
         text = json.dumps(document(found), indent=1, ensure_ascii=False, allow_nan=False)
         (new / "attack.json").write_text(text + "\n", encoding="utf-8")
+        search = b""
+        if any(one.value is not None for one in found.tried):
+            search = interactive.picture(draw(found))
+            (new / "search.svg").write_bytes(search)
         if found.find:
             (new / "find.toml").write_text(find_text(found, found.find), encoding="utf-8")
-        if any(one.value is not None for one in found.tried):
-            (new / "search.svg").write_bytes(interactive.picture(draw(found)))
+            html = page.render(found, found.find, runner, search, command)
+            (new / "find.html").write_text(html, encoding="utf-8")
 
     return place.write(out, f"attack-{place.file_name(name)}", fill).parent
 
@@ -101,7 +109,7 @@ def show(found: Attacked, where: Path) -> None:
     for one in failed[:3]:
         terminal.say(f"candidate {one.number} failed, which may be a fault of the simulator: {one.note}")
     if found.find is None:
-        nearest = "" if found.best is None else f"; the nearest value is {_value(found, found.best.value)}"
+        nearest = "" if found.best is None else f"; the nearest value is {value_text(found, found.best.value)}"
         terminal.say(f"no find: no candidate fulfilled {objective.text}{nearest}")
     else:
         _show_find(found, found.find)
@@ -109,7 +117,7 @@ def show(found: Attacked, where: Path) -> None:
 
 
 def _show_find(found: Attacked, find: Find) -> None:
-    base, first, small = [_value(found, one.value) for one in (found.base, find.first, find.tried)]
+    base, first, small = [value_text(found, one.value) for one in (found.base, find.first, find.tried)]
     terminal.say(
         f"find: {found.objective.text}: {small}; as written {base}, before it was made small {first}"
     )
@@ -117,10 +125,11 @@ def _show_find(found: Attacked, find: Find) -> None:
     words = {True: "holds", False: "does not hold", None: "not legal"}
     rows = []
     for name, value in find.tried.candidate.items():
-        near = beside.get(name)
-        sides = [words[near.lower], words[near.higher]] if near else ["", ""]
-        rows.append([name, f"{value}{found.space.variables[name].unit}", *sides])
-    terminal.print_table("The find", ["setting", "value", "a tenth lower", "a tenth higher"], rows)
+        near, unit = beside.get(name), found.space.variables[name].unit
+        sides = [words[near.lower], words[near.higher], margin(near, value, unit)] if near else [""] * 3
+        rows.append([name, f"{value}{unit}", *sides])
+    columns = ["setting", "value", "a tenth lower", "a tenth higher", "holds from, to"]
+    terminal.print_table("The find", columns, rows)
     counts = [f"{sum(each)} of {len(each)}" for each in (find.seeds, find.jittered)]
     jitter = terminal.readable("jitter_ps", find.jitter_ps)
     terminal.say(
@@ -129,7 +138,12 @@ def _show_find(found: Attacked, find: Find) -> None:
     terminal.say(f"verdict: {find.verdict}; {MEANING[find.verdict]}")
 
 
-def _value(found: Attacked, value: float | None) -> str:
+def margin(near: Neighbour, value: float, unit: str) -> str:
+    """The values between which the find still holds, as far as they were tried."""
+    return ", ".join(f"{end:.4g}{unit}" for end in near.holds_between(value))
+
+
+def value_text(found: Attacked, value: float | None) -> str:
     if value is None:
         return "no value"
     return (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shallows import terminal
-from shallows.cli.options import File, How, Json, Out, Settings, makes_runs, seconds
+from shallows.cli.options import File, How, Json, Out, Settings, command_line, makes_runs, seconds
 
 if TYPE_CHECKING:
     from shallows.attack.attack import Attacked
@@ -38,6 +38,10 @@ def attack(
             metavar="SPAN", help="Refuses a search that would take longer, by its first runs: 10min."
         ),
     ] = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Tries the values of the experiments there first: earlier finds."),
+    ] = None,
     on: Annotated[
         str | None, typer.Option("--on", metavar="BACKEND", help="Runs the find there as well: linux.")
     ] = None,
@@ -48,20 +52,22 @@ def attack(
     as_json: Json = False,
 ) -> None:
     """Searches a file's \\[attack] section for a worst case and makes it small. The same command resumes."""
+    from shallows.attack import corpus as earlier
     from shallows.attack import objective, show, space
     from shallows.attack.attack import attack as whole
 
     what = space.read(file, settings, reference)
     sought = objective.read(against, what)
+    seeds = [] if corpus is None else earlier.read(corpus, what)
     show.folder(file.stem, out)
     budget_s = None if budget is None else seconds(budget, "--budget")
     elsewhere = None if on is None else _backend(on, what, how)
     runner = how.runner()
-    total = what.generations * what.population * (2 if reference else 1)
+    total = what.generations * what.population * (2 if reference else 1) * (2 if what.first else 1)
     with how.report("attack", total) as told:
-        found = whole(what, sought, runner, budget_s, told)
+        found = whole(what, sought, runner, budget_s, told, seeds)
     confirmed = _confirmed(found, elsewhere) if elsewhere else None
-    where = show.write(found, file.stem, out)
+    where = show.write(found, file.stem, out, runner, command_line())
     if as_json:
         terminal.print_json(show.document(found) | {"report": str(where), "confirmed": confirmed})
     else:
