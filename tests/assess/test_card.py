@@ -7,6 +7,7 @@ from conftest import ROOT
 from shallows.assess import card, judge, show
 from shallows.assess.criteria import NAMES
 from shallows.errors import SpecError
+from shallows.execution.jobs import Outcome
 from shallows.execution.runner import Runner
 
 CONTROLS = Path(__file__).with_name("controls.py")
@@ -62,6 +63,20 @@ def test_the_cells_of_a_row_share_the_error():
     assert judge.confidence({"cells": cells}) == pytest.approx(1 - 0.05 / 4)
     assert judge.confidence({"cells": cells, "against": ["cubic"]}) == pytest.approx(1 - 0.05 / 4)
     assert judge.confidence({"cells": [{}]}) == pytest.approx(0.95)
+
+
+def test_a_yardstick_without_a_value_leaves_its_cell_undecided():
+    """The other yardstick alone judged the cell, without a word."""
+
+    def runs(value):
+        return [Outcome(None, "", "done", metrics={"drops": value})] * 2
+
+    about = {"metric": "drops", "at_most": 1.0, "against": ["cubic", "newreno"], "cells": [{}]}
+    others = {"cubic": runs(4.0), "newreno": runs(None)}
+    cell = judge.judge("one", about, 0.95, runs(2.0), others)
+    assert (cell.verdict, cell.error) == ("failed", "newreno has no such value")
+    both = others | {"newreno": runs(4.0)}
+    assert judge.judge("one", about, 0.95, runs(2.0), both).verdict == "shown"
 
 
 def test_a_row_is_the_worst_of_others_only_if_the_card_has_them(runner):

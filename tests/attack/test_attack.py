@@ -6,7 +6,9 @@ import tomllib
 import pytest
 from conftest import shallows, write_toml
 from shallows.attack import objective as objectives
+from shallows.attack import show
 from shallows.attack.attack import attack
+from shallows.attack.confirm import Confirmed, confirm
 from shallows.attack.search import Laboratory, Tried
 from shallows.attack.shrink import Find, shrink
 from shallows.attack.space import read
@@ -153,6 +155,9 @@ def test_all_faults_of_the_section_appear_at_once(tmp_path):
     )
     for path in ("attack.population", "queue.limit", "cut.what", "cut.at"):
         assert path in told
+    seeded = write_toml(tmp_path / "seeded.toml", FILE | {"seed": 3})
+    with pytest.raises(SpecError, match=r"seed: cannot be used with \[attack\]"):
+        read(seeded)
     legal = refused(tmp_path, parameters={"queue.depth": {"low": 1, "high": 3}})
     assert "queue.depth" in legal
     assert "must be a share in %" in refused(tmp_path, "drops > 1", reference=["transport.cc=cubic"])
@@ -184,6 +189,23 @@ def test_an_effect_that_vanishes_under_jitter_is_an_artefact():
     assert verdict([True] * 4, [True] * 4) == "weakness"
     assert verdict([True] * 4, [False] * 4) == "artefact"
     assert verdict([True, True, True, False], [True] * 4) == "not-determined"
+
+
+def test_a_find_is_confirmed_seed_by_seed_against_the_file_as_written_there(tmp_path):
+    found = attacked(tmp_path, "runs")
+    told = confirm(found, Runner.of(store=tmp_path / "elsewhere"), "other")
+    assert told.verdict == "confirmed"
+    assert told.values[0] == found.find.tried.value
+    assert len(told.values) == 1 + found.space.check
+    assert told.base == found.base.value
+    assert "On other: confirmed" in show.find_text(found, found.find, told)
+
+
+def test_what_a_backend_does_not_show_confirms_nothing():
+    assert Confirmed("other", 1.0, (0.1, 0.5), (True, False)).verdict == "not-determined"
+    assert Confirmed("other", 1.0, (0.5, 0.5), (False, False)).verdict == "not-confirmed"
+    assert Confirmed("other", 0.1, (0.1,), (True,), "holds as written").verdict == "not-determined"
+    assert Confirmed("other", note="the run failed").verdict == "failed"
 
 
 def test_the_command_writes_a_find_that_run_repeats(tmp_path):

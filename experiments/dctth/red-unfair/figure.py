@@ -16,6 +16,9 @@ SPECS |= {  # behind tc-red one run differs from the next by several times
     f"{name}-again": ("../grid-dualq/spec.toml", ONE | {"queue": queue}) for name, queue in QUEUES.items()
 }
 
+EXACT = {"traffic.dctcp.transport": {"cc": "dctcp", "arithmetic": "exact"}, "queue": TC_RED}
+SPECS["tc-red-exact"] = ("../grid-dualq/spec.toml", ONE | EXACT)
+
 FAST = {"queue": {"kind": "drop-tail", "limit": "2000pkt"}, "topology.rate": "400Mbps"}
 SPECS |= {
     name: ("../grid-dualq/spec.toml", FAST | {"port": {"switch->r0": wire}, "sweep": {"points": [flows]}})
@@ -72,7 +75,8 @@ def measure(runs):
     return found | {
         "loss-alone": Measured(loss, note=f"{waits} timeouts"),
         "marks-alone": Measured(marks),
-        "tc-red-bursts": mean_ci(over_formula(cells(runs, "tc-red-again"), "dctcp")),
+        "tc-red-linux": mean_ci(over_formula(cells(runs, "tc-red-again"), "dctcp")),
+        "tc-red-exact": mean_ci(over_formula(cells(runs, "tc-red-exact"), "dctcp")),
     }
 
 
@@ -123,7 +127,7 @@ def tables(runs):
 FIGURE = Figure(
     specs=SPECS,
     samples="batches",
-    seeded=("*-same-p", "*-formula", "tc-red-bursts"),
+    seeded=("*-same-p", "*-formula", "tc-red-linux", "tc-red-exact"),
     backends=BACKENDS,
     measure=measure,
     draw=draw,

@@ -63,6 +63,9 @@ def judge(
     found = [
         _beside(name, about, level, measured, yardsticks[each], means, each) for each in about["against"]
     ]
+    for one in found:
+        if one.verdict == "failed":  # the other yardstick alone does not decide
+            return one
     # The candidate is worse only if it is worse than each of the controls that are standards already.
     return min(found, key=badness)
 

@@ -28,7 +28,9 @@ QUIET = 0.2
 __all__ = ["render"]
 
 
-def render(found: Attacked, find: Find, runner: Runner, search: bytes, command: str) -> str:
+def render(
+    found: Attacked, find: Find, runner: Runner, search: bytes, command: str, elsewhere: str = ""
+) -> str:
     """The HTML text. The file as written and the find run again, with traces. Raises RunError."""
     from shallows.attack import show
     from shallows.figures import interactive
@@ -57,6 +59,7 @@ def render(found: Attacked, find: Find, runner: Runner, search: bytes, command: 
         film=_film(runs["the find"].experiment),
         repeat=f'./shallows run find.toml --expect "{found.objective.absolute(find.tried.reference)}"',
         command=command,
+        elsewhere=elsewhere,
     )
 
 

@@ -10,8 +10,6 @@ their runs in the store, and resumes.
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,8 +19,7 @@ from shallows.attack.space import Candidate, Space
 from shallows.document.points import Point
 from shallows.errors import Fault, RunError, SpecError
 from shallows.execution.runner import Runner
-from shallows.extras import install_command
-from shallows.studies.tune.search import distribution
+from shallows.studies.tune.sampling import EXCESSES, distribution, study_of
 from shallows.studies.tune.section import Parameter
 
 if TYPE_CHECKING:
@@ -262,25 +259,9 @@ def _rest(one: Tried) -> tuple[Any, ...]:
 
 
 def _study(lab: Laboratory) -> optuna.Study:
-    try:
-        import optuna
-    except ImportError:
-        rule = "needs the packages of the extra tune"
-        raise SpecError([Fault("attack", rule, hint=install_command("tune"))]) from None
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    constraints = lab.space.constraints
-
-    def excesses(trial: optuna.trial.FrozenTrial) -> Sequence[float]:
-        return trial.user_attrs.get("excesses", [math.inf] * len(constraints))
-
-    options: dict[str, Any] = {"constraints_func": excesses} if constraints else {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        sampler = optuna.samplers.NSGAIISampler(
-            seed=lab.space.seed, population_size=lab.space.population, **options
-        )
-        direction: Literal["minimize", "maximize"] = "minimize" if lab.objective.least else "maximize"
-        return optuna.create_study(direction=direction, sampler=sampler)
+    space = lab.space
+    direction = "minimize" if lab.objective.least else "maximize"
+    return study_of("attack", "nsga2", space.seed, space.population, [direction], len(space.constraints))
 
 
 def _tell(study: optuna.Study, asked: optuna.Trial, tried: Tried, space: Space) -> None:
@@ -290,5 +271,5 @@ def _tell(study: optuna.Study, asked: optuna.Trial, tried: Tried, space: Space) 
         study.tell(asked, state=optuna.trial.TrialState.FAIL)
         return
     excesses = [float(one.excess(tried.metrics[one.metric])) for one in space.constraints]
-    asked.set_user_attr("excesses", excesses)
+    asked.set_user_attr(EXCESSES, excesses)
     study.tell(asked, tried.value)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shallows import terminal
 from shallows.attack.attack import Attacked
+from shallows.attack.confirm import Confirmed
 from shallows.attack.search import Tried
 from shallows.attack.shrink import Find, Neighbour
 from shallows.document.settings import text_of
@@ -33,28 +34,31 @@ def folder(name: str, out: Path) -> Path:
     return place.check(out, f"attack-{place.file_name(name)}")
 
 
-def write(found: Attacked, name: str, out: Path, runner: Runner, command: str) -> Path:
+def write(
+    found: Attacked, name: str, out: Path, runner: Runner, command: str, confirmed: Confirmed | None = None
+) -> Path:
     """The directory with `attack.json` and `search.svg`; if there is a find also `find.toml` and its page
     `find.html`. Raises StoreError, RunError."""
     from shallows.attack import page
     from shallows.figures import interactive
 
     def fill(new: Path) -> None:
-        text = json.dumps(document(found), indent=1, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(document(found, confirmed), indent=1, ensure_ascii=False, allow_nan=False)
         (new / "attack.json").write_text(text + "\n", encoding="utf-8")
         search = b""
         if any(one.value is not None for one in found.tried):
             search = interactive.picture(draw(found))
             (new / "search.svg").write_bytes(search)
         if found.find:
-            (new / "find.toml").write_text(find_text(found, found.find), encoding="utf-8")
-            html = page.render(found, found.find, runner, search, command)
+            (new / "find.toml").write_text(find_text(found, found.find, confirmed), encoding="utf-8")
+            elsewhere = _elsewhere(found, confirmed) if confirmed else ""
+            html = page.render(found, found.find, runner, search, command, elsewhere)
             (new / "find.html").write_text(html, encoding="utf-8")
 
     return place.write(out, f"attack-{place.file_name(name)}", fill).parent
 
 
-def find_text(found: Attacked, find: Find) -> str:
+def find_text(found: Attacked, find: Find, confirmed: Confirmed | None = None) -> str:
     """The find as an experiment, headed by what it shows and the command that repeats it."""
     small = find.tried
     expected = found.objective.absolute(small.reference)
@@ -64,11 +68,13 @@ def find_text(found: Attacked, find: Find) -> str:
         f"Value {small.value:.6g}; the file as written has {found.base.value:.6g}.",
         f"Verdict: {find.verdict}; {MEANING[find.verdict]}.",
     ]
+    if confirmed:
+        head.append(_elsewhere(found, confirmed))
     text = text_of(found.space.document(small.candidate) | {"seed": 1})
     return "".join(f"# {line}\n" for line in head) + text
 
 
-def document(found: Attacked) -> dict[str, Any]:
+def document(found: Attacked, confirmed: Confirmed | None = None) -> dict[str, Any]:
     """The JSON of `attack`."""
     space, find = found.space, found.find
     return {
@@ -91,6 +97,7 @@ def document(found: Attacked) -> dict[str, Any]:
             "holds_with_jitter": find.jittered,
             "neighbours": [vars(one) for one in find.neighbours],
         },
+        "confirmed": confirmed and vars(confirmed) | {"verdict": confirmed.verdict},
         "candidates": [_record(one) for one in found.tried],
     }
 
@@ -100,7 +107,7 @@ def _record(one: Tried) -> dict[str, Any]:
     return about | {"candidate": one.candidate, "note": one.note}
 
 
-def show(found: Attacked, where: Path) -> None:
+def show(found: Attacked, where: Path, confirmed: Confirmed | None = None) -> None:
     """The candidates by state, the find, its checks, and the directory."""
     objective, space = found.objective, found.space
     states = ", ".join(f"{n} {state}" for state, n in Counter(one.state for one in found.tried).items())
@@ -113,6 +120,8 @@ def show(found: Attacked, where: Path) -> None:
         terminal.say(f"no find: no candidate fulfilled {objective.text}{nearest}")
     else:
         _show_find(found, found.find)
+    if confirmed:
+        terminal.say(_elsewhere(found, confirmed))
     terminal.say(f"written: {where}")
 
 
@@ -141,6 +150,17 @@ def _show_find(found: Attacked, find: Find) -> None:
 def margin(near: Neighbour, value: float, unit: str) -> str:
     """The values between which the find still holds, as far as they were tried."""
     return ", ".join(f"{end:.4g}{unit}" for end in near.holds_between(value))
+
+
+def _elsewhere(found: Attacked, confirmed: Confirmed) -> str:
+    """The find on another backend, in a line."""
+    told = f"On {confirmed.backend}: {confirmed.verdict}"
+    if confirmed.values:
+        known = [one for one in confirmed.values if one is not None]
+        span = " to ".join(dict.fromkeys(value_text(found, each(known)) for each in (min, max)))
+        told += f"; {span} on {len(known)} seeds, of which {sum(confirmed.holds)} fulfil the objective"
+        told += f"; as written {value_text(found, confirmed.base)}"
+    return f"{told}; {confirmed.note}." if confirmed.note else f"{told}."
 
 
 def value_text(found: Attacked, value: float | None) -> str:

@@ -21,7 +21,7 @@ from shallows.document.paths import Document, apply_settings, set_path
 from shallows.document.points import Point, expand
 from shallows.document.strict import Strict, refuse
 from shallows.errors import NOTHING, Fault, SpecError
-from shallows.studies.tune.section import OPEN, Bounds, Constraint, Named, Parameter, Range
+from shallows.studies.tune.section import OPEN, Bounds, Constraint, Named, Parameter, Range, given
 from shallows.tables.metric_names import names
 from shallows.words import did_you_mean
 
@@ -126,7 +126,7 @@ class Space:
         for name, loss in self.losses.items():
             spans |= _of_losses(name, loss)
         for path, span in spans.items():
-            found[path] = Parameter(path=path, **{k: getattr(span, k) for k in span.model_fields_set})
+            found[path] = Parameter(path=path, **given(span))
         return found
 
     @property
@@ -234,7 +234,7 @@ def read(experiment: Any, settings: Sequence[str] = (), reference: Sequence[str]
         hint = "docs/how-to/attack.md has an example"
         raise SpecError([Fault("attack", "is missing: parameters or schedules", NOTHING, hint)])
     faults: list[Fault] = []
-    for key in ("sweep", "seeds", "compare", "tune"):
+    for key in ("sweep", "seed", "seeds", "compare", "tune"):
         if key in document:
             rule = "cannot be used with [attack], which has its own seeds"
             faults.append(Fault(key, rule, document[key]))
@@ -244,17 +244,11 @@ def read(experiment: Any, settings: Sequence[str] = (), reference: Sequence[str]
     name = Path(experiment).stem if isinstance(experiment, str | Path) else "attack"
     space = Space(
         title=document.get("title") or name,
-        base={key: value for key, value in document.items() if key != "seed"},
-        parameters=[
-            Parameter(path=path, **{k: getattr(one, k) for k in one.model_fields_set})
-            for path, one in found.parameters.items()
-        ],
+        base=document,
+        parameters=[Parameter(path=path, **given(one)) for path, one in found.parameters.items()],
         schedules=found.schedules,
         losses=found.losses,
-        constraints=[
-            Constraint(metric=metric, **{k: getattr(one, k) for k in one.model_fields_set})
-            for metric, one in found.constraints.items()
-        ],
+        constraints=[Constraint(metric=metric, **given(one)) for metric, one in found.constraints.items()],
         generations=found.generations,
         population=found.population,
         seed=found.seed,

@@ -11,7 +11,6 @@ from shallows import terminal
 from shallows.cli.options import File, How, Json, Out, Settings, command_line, makes_runs, seconds
 
 if TYPE_CHECKING:
-    from shallows.attack.attack import Attacked
     from shallows.attack.space import Space
     from shallows.execution.runner import Runner
 
@@ -55,6 +54,7 @@ def attack(
     from shallows.attack import corpus as earlier
     from shallows.attack import objective, show, space
     from shallows.attack.attack import attack as whole
+    from shallows.attack.confirm import confirm
 
     what = space.read(file, settings, reference)
     sought = objective.read(against, what)
@@ -66,14 +66,12 @@ def attack(
     total = what.generations * what.population * (2 if reference else 1) * (2 if what.first else 1)
     with how.report("attack", total) as told:
         found = whole(what, sought, runner, budget_s, told, seeds)
-    confirmed = _confirmed(found, elsewhere) if elsewhere else None
-    where = show.write(found, file.stem, out, runner, command_line())
+    confirmed = None if elsewhere is None else confirm(found, elsewhere, str(on))
+    where = show.write(found, file.stem, out, runner, command_line(), confirmed)
     if as_json:
-        terminal.print_json(show.document(found) | {"report": str(where), "confirmed": confirmed})
+        terminal.print_json(show.document(found, confirmed) | {"report": str(where)})
     else:
-        show.show(found, where)
-        if confirmed:
-            terminal.say(f"on {on}: {confirmed}")
+        show.show(found, where, confirmed)
 
 
 def _backend(on: str, what: Space, how: How) -> Runner:
@@ -83,19 +81,3 @@ def _backend(on: str, what: Space, how: How) -> Runner:
     runner = replace(how, backend=on, threads=None).runner()
     runner.identify(what.points({}))
     return runner
-
-
-def _confirmed(found: Attacked, runner: Runner) -> str:
-    """The expectation of the find on the other backend, in words."""
-    from shallows.studies.outcomes import expectations
-
-    if found.find is None:
-        return "not run, since there is no find"
-    small = found.find.tried
-    [outcome] = runner.run(found.space.points(small.candidate), metrics=True)
-    if outcome.error:
-        return f"the run failed: {outcome.error}"
-    text = found.objective.absolute(small.reference)
-    wanted = expectations.read([text], [outcome.point.experiment])
-    [judged] = expectations.judge(wanted, [outcome])
-    return f"{text} {judged.verdict}: {judged.measured}"

@@ -10,18 +10,17 @@ was stopped asks for the same runs again, finds them stored, and goes on. Sample
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from shallows.document.points import Point
-from shallows.errors import Fault, RunError, SpecError
+from shallows.errors import RunError, SpecError
 from shallows.execution.runner import Progress, Runner
-from shallows.extras import install_command
 from shallows.statistics.estimates import Estimate
 from shallows.studies.compare.comparison import Row, corrected, paired_row
-from shallows.studies.tune.section import Objective, Parameter, Tuning
+from shallows.studies.tune.sampling import EXCESSES, distribution, study_of
+from shallows.studies.tune.section import Objective, Tuning
 from shallows.tables import seeds
 from shallows.tables.metrics import Number
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 State = Literal["feasible", "infeasible", "illegal", "no-value", "failed"]
 Verdict = Literal["dominates", "does-not-dominate", "not-determined"]
 
-__all__ = ["Candidate", "Contest", "Trial", "Tuned", "choose", "distribution", "front_of", "judge", "tune"]
+__all__ = ["Candidate", "Contest", "Trial", "Tuned", "choose", "front_of", "judge", "tune"]
 
 
 @dataclass(frozen=True)
@@ -181,39 +180,8 @@ def _mean(values: Sequence[Number]) -> float | None:
 
 
 def _study(what: Tuning) -> optuna.Study:
-    try:
-        import optuna
-    except ImportError:
-        rule = "needs the packages of the extra tune"
-        raise SpecError([Fault("tune", rule, hint=install_command("tune"))]) from None
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-
-    def excesses(trial: optuna.trial.FrozenTrial) -> Sequence[float]:
-        return trial.user_attrs.get("excesses", [math.inf] * len(what.constraints))
-
-    options: dict[str, Any] = {"constraints_func": excesses} if what.constraints else {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if what.sampler == "tpe":
-            sampler: Any = optuna.samplers.TPESampler(seed=what.seed, constant_liar=True, **options)
-        elif what.sampler == "nsga2":
-            size = max(2, what.batch)
-            sampler = optuna.samplers.NSGAIISampler(seed=what.seed, population_size=size, **options)
-        else:
-            sampler = optuna.samplers.RandomSampler(seed=what.seed)
-        return optuna.create_study(directions=[f"{o.goal[:-2]}ze" for o in what.objectives], sampler=sampler)
-
-
-def distribution(parameter: Parameter) -> optuna.distributions.BaseDistribution:
-    """The distribution from which the sampler draws a parameter."""
-    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-
-    if parameter.choices:
-        return CategoricalDistribution(parameter.choices)
-    p = parameter
-    if isinstance(p.low, int) and isinstance(p.high, int) and isinstance(p.step or 1, int):
-        return IntDistribution(p.low, p.high, log=p.log, step=int(p.step or 1))
-    return FloatDistribution(float(p.low), float(p.high), log=p.log, step=p.step)
+    directions = [f"{one.goal[:-2]}ze" for one in what.objectives]
+    return study_of("tune", what.sampler, what.seed, max(2, what.batch), directions, len(what.constraints))
 
 
 def _tell(study: optuna.Study, asked: optuna.Trial, trial: Trial, what: Tuning) -> None:
@@ -222,7 +190,7 @@ def _tell(study: optuna.Study, asked: optuna.Trial, trial: Trial, what: Tuning) 
     values = [trial.values.get(objective.metric) for objective in what.objectives]
     if trial.state in ("feasible", "infeasible"):
         excesses = [c.excess(trial.values[c.metric] or 0.0) for c in what.constraints]
-        asked.set_user_attr("excesses", excesses)
+        asked.set_user_attr(EXCESSES, excesses)
         study.tell(asked, [value for value in values if value is not None])
     else:
         study.tell(asked, state=optuna.trial.TrialState.FAIL)

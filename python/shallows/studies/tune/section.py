@@ -26,7 +26,7 @@ from shallows.words import did_you_mean
 
 MAX_TRIALS = 10_000
 
-__all__ = ["Constraint", "Objective", "Parameter", "TuneTable", "Tuning", "read"]
+__all__ = ["Constraint", "Objective", "Parameter", "TuneTable", "Tuning", "given", "read"]
 
 
 class Range(Strict):
@@ -243,9 +243,9 @@ def read(experiment: Any, settings: Sequence[str] = (), algorithms: Sequence[Any
     tuning = Tuning(
         title=document.get("title") or name,
         base=document,
-        parameters=[Parameter(path=path, **_given(one)) for path, one in found.parameters.items()],
-        objectives=[Objective(metric=metric, **_given(one)) for metric, one in found.objectives.items()],
-        constraints=[Constraint(metric=metric, **_given(one)) for metric, one in found.constraints.items()],
+        parameters=[Parameter(path=path, **given(one)) for path, one in found.parameters.items()],
+        objectives=[Objective(metric=metric, **given(one)) for metric, one in found.objectives.items()],
+        constraints=[Constraint(metric=metric, **given(one)) for metric, one in found.constraints.items()],
         baselines=dict(found.baselines) or {"as written": {}},
         trials=found.trials,
         batch=found.batch,
@@ -261,14 +261,16 @@ def read(experiment: Any, settings: Sequence[str] = (), algorithms: Sequence[Any
     return tuning
 
 
-def _given(entry: Strict) -> dict[str, Any]:
+def given(entry: Strict) -> dict[str, Any]:
+    """The keys that an entry of the file has, with their values."""
     return {name: getattr(entry, name) for name in entry.model_fields_set}
 
 
 def _check_runs(tuning: Tuning, faults: list[Fault]) -> None:
     """The file itself, its baselines, both ends of each range and each choice must be legal experiments."""
+    baselines = tuning.baselines.items()
     experiments = [("", {})]
-    experiments += [(f"tune.baselines.{name}: ", given) for name, given in tuning.baselines.items() if given]
+    experiments += [(f"tune.baselines.{name}: ", changes) for name, changes in baselines if changes]
     for parameter in tuning.parameters:
         for value in parameter.ends:
             experiments.append(("tune.parameters: ", {parameter.path: parameter.setting(value)}))
