@@ -19,7 +19,7 @@ from shallows.studies.tune.section import Parameter
 
 KINDS = ("span", "rate", "bytes")
 
-__all__ = ["read"]
+__all__ = ["number", "read"]
 
 
 def read(folder: Path, space: Space) -> list[dict[str, Any]]:
@@ -71,13 +71,13 @@ def _drawn(one: Parameter, value: Any) -> Any:
     """The value as the sampler draws it, or None if the range has it not."""
     if one.choices is not None:
         return value if value in one.choices else None
-    number = _number(value, one.unit)
-    if number is None or one.low is None or one.high is None or not one.low <= number <= one.high:
+    found = number(value, one.unit)
+    if found is None or one.low is None or one.high is None or not one.low <= found <= one.high:
         return None
-    return round(number) if isinstance(one.low, int) and isinstance(one.high, int) else number
+    return round(found) if isinstance(one.low, int) and isinstance(one.high, int) else found
 
 
-def _number(value: Any, unit: str) -> float | None:
+def number(value: Any, unit: str) -> float | None:
     """A setting as a number in a unit: "1ms" in us is 1000."""
     if not unit:
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

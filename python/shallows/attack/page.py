@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from shallows import _core
@@ -42,7 +43,9 @@ def render(
     figures = [
         (f"Goodput of {name}", interactive.picture(run.figure("goodput_time"))) for name, run in runs.items()
     ]
-    figures += [(f"Queue of {name}", interactive.picture(run.figure("queue_time"))) for name, run in runs.items()]
+    figures += [
+        (f"Queue of {name}", interactive.picture(run.figure("queue_time"))) for name, run in runs.items()
+    ]
     neighbours = interactive.picture(draw(found, find)) if find.neighbours else b""
     return place.template("attack", "find.html.j2", "shallows.attack").render(
         title=f"A find: {found.space.title}",
@@ -96,8 +99,9 @@ def silences(run: StoredRun) -> list[str]:
     for row in flows.iter_rows(named=True):
         own = trace.filter(pl.col("flow") == row["id"]).sort("time_ps")
         until = row["end_ps"] or duration
-        moments = own.filter(pl.col("arrived_bytes").diff().fill_null(1) > 0)["time_ps"].to_list() + [until]
-        gaps = [(b - a, a) for a, b in zip([row["start_ps"], *moments], moments, strict=False)]
+        arrivals = own.filter(pl.col("arrived_bytes").diff().fill_null(1) > 0)["time_ps"].to_list()
+        moments = [row["start_ps"], *arrivals, until]
+        gaps = [(b - a, a) for a, b in pairwise(moments)]
         longest, since = max(gaps, default=(0, 0))
         if longest >= QUIET * duration:
             begins, length = (terminal.readable("x_ps", one) for one in (since, longest))
@@ -124,7 +128,11 @@ def draw(found: Attacked, find: Find) -> Figure:
     def drawn() -> Figure:
         height = 1.2 + 0.35 * len(find.neighbours)
         figure, [ax] = style.canvas(1, 1, width_inch=style.PAGE_INCH, height_inch=height)
-        for holds, mark, label in ((True, "o", "holds"), (False, "x", "does not hold"), (None, "|", "not legal")):
+        for holds, mark, label in (
+            (True, "o", "holds"),
+            (False, "x", "does not hold"),
+            (None, "|", "not legal"),
+        ):
             places = [
                 (value / find.tried.candidate[one.name], row)
                 for row, one in enumerate(find.neighbours)

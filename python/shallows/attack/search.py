@@ -38,8 +38,8 @@ __all__ = ["Laboratory", "Tried", "base_run", "check_ranges", "estimated_s", "se
 @dataclass(frozen=True)
 class Tried:
     """A candidate and its value. `illegal` is no experiment and cost no run; `failed` had a run that did not
-    end, and so shows a fault of the simulator or a limit. `stopped` had the shorter run alone, which moved the
-    value no nearer to the bound. `note` gives the reason."""
+    end, and so shows a fault of the simulator or a limit. `stopped` had the shorter run alone, whose value
+    was no nearer to the bound. `note` gives the reason."""
 
     number: int
     candidate: Candidate
@@ -232,8 +232,8 @@ def search(lab: Laboratory, corpus: Sequence[Mapping[str, Any]] = ()) -> list[Tr
 
 
 def _sieve(lab: Laboratory) -> Callable[[Sequence[Candidate]], dict[int, Tried]]:
-    """By place the candidates that a shorter run stops: those whose value there is no nearer to the bound than
-    that of the file as written. A candidate without a value there takes the whole run."""
+    """By place the candidates that a shorter run stops: their value there is no nearer to the bound than that
+    of the file as written. A candidate without a value there takes the whole run."""
     if lab.space.first is None:
         return lambda candidates: {}
     short = lab.shorter(lab.space.first)

@@ -116,7 +116,9 @@ def show(found: Attacked, where: Path, confirmed: Confirmed | None = None) -> No
     for one in failed[:3]:
         terminal.say(f"candidate {one.number} failed, which may be a fault of the simulator: {one.note}")
     if found.find is None:
-        nearest = "" if found.best is None else f"; the nearest value is {value_text(found, found.best.value)}"
+        nearest = (
+            "" if found.best is None else f"; the nearest value is {value_text(found, found.best.value)}"
+        )
         terminal.say(f"no find: no candidate fulfilled {objective.text}{nearest}")
     else:
         _show_find(found, found.find)
@@ -164,6 +166,7 @@ def _elsewhere(found: Attacked, confirmed: Confirmed) -> str:
 
 
 def value_text(found: Attacked, value: float | None) -> str:
+    """A value of the objective: a share in %, or a number with its unit."""
     if value is None:
         return "no value"
     return (

@@ -44,7 +44,10 @@ class Neighbour:
     def holds_between(self, value: float) -> tuple[float, float]:
         """The lowest and the highest value tried that holds, without one between that does not."""
         ends = []
-        for side in (reversed([t for t in self.tried if t[0] < value]), [t for t in self.tried if t[0] > value]):
+        for side in (
+            reversed([t for t in self.tried if t[0] < value]),
+            [t for t in self.tried if t[0] > value],
+        ):
             reached = value
             for moved, holds in side:
                 if not holds:
@@ -175,7 +178,9 @@ def _neighbours(lab: Laboratory, small: Tried) -> list[Neighbour]:
     outcomes = iter(lab.measure(candidates))
     found = []
     for name, values in moved.items():
-        held = [None if one.state == "illegal" else _holds(lab, one) for [one] in (next(outcomes) for _ in values)]
+        held = [
+            None if one.state == "illegal" else _holds(lab, one) for [one] in (next(outcomes) for _ in values)
+        ]
         beside = dict(zip(FACTORS, held, strict=True))
         tried = sorted(dict(zip(values, held, strict=True)).items())
         found.append(Neighbour(name, tried, beside[1 - NUDGE], beside[1 + NUDGE]))
@@ -187,5 +192,7 @@ def _moved(value: Any, factor: float) -> Any:
     if not isinstance(value, int):
         return value * factor
     return (
-        min(math.floor(value * factor), value - 1) if factor < 1 else max(math.ceil(value * factor), value + 1)
+        min(math.floor(value * factor), value - 1)
+        if factor < 1
+        else max(math.ceil(value * factor), value + 1)
     )

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from shallows import _core
 from shallows.document import strict
 from shallows.document.load import load
 from shallows.document.paths import Document, apply_settings, set_path
@@ -273,6 +274,8 @@ def _check(space: Space, faults: list[Fault]) -> None:
         for at, to in zip(one.at.ends, (one.to.ends[0], one.to.ends[-1]), strict=True):
             step = {f"{name}.0.at": at, f"{name}.0.to": to}
             cases.append((f"attack.schedules.{name}: ", step, False))
+    if space.first is not None:
+        faults += _faults_of_first(space, space.first)
     for name, loss in space.losses.items():
         cases.append((f"attack.losses.{name}: ", {f"{name}.0.packet": loss.numbers.ends[0]}, False))
     for where, candidate, reference in cases:
@@ -288,3 +291,18 @@ def _check(space: Space, faults: list[Fault]) -> None:
         if bounds.metric not in known:
             hint = did_you_mean(bounds.metric, known)
             faults.append(Fault("attack.constraints", "names no metric of these runs", bounds.metric, hint))
+
+
+def _faults_of_first(space: Space, first: str) -> list[Fault]:
+    """The shorter run must be an experiment, and shorter."""
+    try:
+        shorter, whole = (_core.parse_quantity("span", str(each)) for each in (first, space.base["duration"]))
+    except (KeyError, ValueError):
+        shorter = whole = 0  # the faults of the runs say it
+    if whole and shorter >= whole:
+        return [Fault("attack.first", "must be shorter than duration", first)]
+    try:
+        replace(space, base=space.base | {"duration": first}).points({})
+    except SpecError as error:
+        return [replace(fault, path=f"attack.first: {fault.path}") for fault in error.faults]
+    return []
