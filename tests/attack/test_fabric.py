@@ -1,4 +1,4 @@
-"""Worst cases of fabrics: the cable that harms most, and flows that deadlock where ports can wait in a circle."""
+"""Worst cases of fabrics: the cable that harms most, and flows that deadlock in a circle of ports."""
 
 import json
 import tomllib
@@ -53,9 +53,8 @@ def found(tmp_path, document, against=None):
 def test_the_cable_without_a_good_detour_is_the_worst(tmp_path):
     all_cables = found(tmp_path, TRIANGLE, "long.goodput_bps < 50 %")
     assert all_cables.base == 1
-    assert [one.cable for one in all_cables.failures][0] == "sw0->sw1".replace("->", "<->")
     worst, *others = all_cables.failures
-    assert worst.holds and worst.value == pytest.approx(0.1, rel=0.1)  # the detour has a tenth of the rate
+    assert worst.cable == "sw0<->sw1" and worst.holds and worst.value == pytest.approx(0.1, rel=0.1)  # the detour has a tenth of the rate
     assert [(one.value, one.holds) for one in others] == [(1, False), (1, False)]
 
 
@@ -83,7 +82,7 @@ def test_a_ring_without_a_cable_has_no_circle(tmp_path):
 
 
 def test_up_and_down_has_no_circle():
-    clos = {"kind": "leaf-spine", "leaves": 3, "spines": 2, "hosts": 2, "rate": "10Gbps", "delay": "1us"}
+    clos = {"kind": "leaf-spine", "leaves": 3, "spines": 2, "hosts_per_leaf": 2, "rate": "10Gbps"}
     document = lossless(TRIANGLE | {"topology": clos, "traffic": {}})
     document["traffic"] = {"a": {"kind": "bulk", "from": "h0", "to": "h5"}}
     network = Network.of(resolve(document))
