@@ -233,16 +233,16 @@ def test_losses_by_number_are_searched_and_made_few(tmp_path):
 def test_a_loss_needs_whole_numbers_from_one_on(tmp_path):
     wrong = {"cut": {"link": "l0->left", "numbers": {"low": 0, "high": 60}}}
     assert "must be { low, high } of whole numbers from 1 on" in refused(tmp_path, losses=wrong)
-    unknown = {"cut": {"link": "l0->left", "of": "lon", "numbers": {"low": 1, "high": 60}}}
-    assert "attack.losses.cut: port.l0->left.drop_class" in refused(tmp_path, losses=unknown)
+    unknown = {"few": {"link": "l0->left", "of": "lon", "numbers": {"low": 1, "high": 60}}}
+    assert "attack.losses.few: port.l0->left.drop_class" in refused(tmp_path, losses=unknown)
 
 
 def test_hopeless_candidates_are_stopped_and_the_find_is_the_same_for_any_workers(tmp_path):
     whole, one, two = (
-        attacked(tmp_path, str(n), workers=n or 1, **({"first": "60ms"} if n else {})) for n in range(3)
+        attacked(tmp_path, str(n), workers=n or 1, **({"first": "6ms"} if n else {})) for n in range(3)
     )
     stopped = [each for each in one.tried if each.state == "stopped"]
-    assert stopped and all(each.value is None and "no effect within 60ms" in each.note for each in stopped)
+    assert stopped and all(each.value is None and "no effect within 6ms" in each.note for each in stopped)
     assert (one.tried, one.find) == (two.tried, two.find)
     assert not [each for each in whole.tried if each.state == "stopped"]
     first = whole.space.population  # the first generation is drawn before any value is known
@@ -250,7 +250,7 @@ def test_hopeless_candidates_are_stopped_and_the_find_is_the_same_for_any_worker
 
 
 def test_the_first_run_must_be_shorter_and_an_experiment(tmp_path):
-    assert "attack.first: must be shorter than duration" in refused(tmp_path, first="1h")
+    assert "attack.first: must be shorter than duration" in refused(tmp_path, first="3600s")
     assert "attack.first: " in refused(tmp_path, first="soon")
 
 
@@ -280,7 +280,7 @@ def test_a_corpus_without_a_use_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("value", "unit", "number"),
-    [("1ms", "us", 1000), ("3Mbps", "kbps", 3000), ("2KB", "B", 2000), ("7pkt", "pkt", 7), (0.5, "", 0.5)],
+    [("1ms", "us", 1000), ("3Gbps", "Mbps", 3000), ("2KB", "B", 2000), ("7pkt", "pkt", 7), (0.5, "", 0.5)],
 )
 def test_values_of_a_corpus_may_have_other_units(value, unit, number):
     assert corpus.number(value, unit) == number

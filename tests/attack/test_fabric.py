@@ -54,7 +54,9 @@ def test_the_cable_without_a_good_detour_is_the_worst(tmp_path):
     all_cables = found(tmp_path, TRIANGLE, "long.goodput_bps < 50 %")
     assert all_cables.base == 1
     worst, *others = all_cables.failures
-    assert worst.cable == "sw0<->sw1" and worst.holds and worst.value == pytest.approx(0.1, rel=0.1)  # the detour has a tenth of the rate
+    assert (
+        worst.cable == "sw0<->sw1" and worst.holds and worst.value == pytest.approx(0.1, rel=0.1)
+    )  # the detour has a tenth of the rate
     assert [(one.value, one.holds) for one in others] == [(1, False), (1, False)]
 
 
