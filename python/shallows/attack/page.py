@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shallows import _core
 from shallows.attack.attack import Attacked
 from shallows.attack.shrink import FACTORS, Find
+from shallows.attack.words import MEANING, margin, value_text
 from shallows.document.points import Point, expand
 from shallows.errors import RunError
 from shallows.execution.runner import Runner
@@ -33,26 +34,25 @@ def render(
     found: Attacked, find: Find, runner: Runner, search: bytes, command: str, elsewhere: str = ""
 ) -> str:
     """The HTML text. The file as written and the find run again, with traces. Raises RunError."""
-    from shallows.attack import show
-    from shallows.figures import interactive
+    from shallows.figures import interactive, style
 
     runs = {
         "as written": runner.one(_watched(found, {})),
         "the find": runner.one(_watched(found, find.tried.candidate)),
     }
+    # As images: pages draw an axis of more than two seconds in milliseconds (`style.time_axis`).
     figures = [
-        (f"Goodput of {name}", interactive.picture(run.figure("goodput_time"))) for name, run in runs.items()
-    ]
-    figures += [
-        (f"Queue of {name}", interactive.picture(run.figure("queue_time"))) for name, run in runs.items()
+        (f"{what}, {name}", style.image(run.figure(kind)))
+        for what, kind in (("Goodput", "goodput_time"), ("Queue", "queue_time"))
+        for name, run in runs.items()
     ]
     neighbours = interactive.picture(draw(found, find)) if find.neighbours else b""
     return place.template("attack", "find.html.j2", "shallows.attack").render(
         title=f"A find: {found.space.title}",
         found=found,
         find=find,
-        meaning=show.MEANING[find.verdict],
-        values=[show.value_text(found, one.value) for one in (found.base, find.tried)],
+        meaning=MEANING[find.verdict],
+        values=[value_text(found, one.value) for one in (found.base, find.tried)],
         settings=_settings(found, find),
         happened={name: [*run.happened, *silences(run)] for name, run in runs.items()},
         figures=[(caption, base64.b64encode(image).decode()) for caption, image in figures],
@@ -76,14 +76,12 @@ def _watched(found: Attacked, candidate: dict[str, Any]) -> Point:
 
 
 def _settings(found: Attacked, find: Find) -> list[tuple[str, str, str]]:
-    from shallows.attack import show
-
     beside = {one.name: one for one in find.neighbours}
     rows = []
     for name, value in find.tried.candidate.items():
         unit = found.space.variables[name].unit
         near = beside.get(name)
-        rows.append((name, f"{value}{unit}", show.margin(near, value, unit) if near else ""))
+        rows.append((name, f"{value}{unit}", margin(near, value, unit) if near else ""))
     return rows
 
 

@@ -11,7 +11,8 @@ from shallows import terminal
 from shallows.attack.attack import Attacked
 from shallows.attack.confirm import Confirmed
 from shallows.attack.search import Tried
-from shallows.attack.shrink import Find, Neighbour
+from shallows.attack.shrink import Find
+from shallows.attack.words import MEANING, margin, value_text
 from shallows.document.settings import text_of
 from shallows.studies.page import place
 
@@ -20,13 +21,7 @@ if TYPE_CHECKING:
 
     from shallows.execution.runner import Runner
 
-MEANING = {
-    "weakness": "it holds on all further seeds, with and without jitter",
-    "artefact": "it vanishes under a packet time of jitter: it needs the exact order of packets",
-    "not-determined": "it holds on some seeds only",
-}
-
-__all__ = ["MEANING", "document", "draw", "folder", "show", "value_text", "write"]
+__all__ = ["document", "draw", "folder", "show", "write"]
 
 
 def folder(name: str, out: Path) -> Path:
@@ -149,11 +144,6 @@ def _show_find(found: Attacked, find: Find) -> None:
     terminal.say(f"verdict: {find.verdict}; {MEANING[find.verdict]}")
 
 
-def margin(near: Neighbour, value: float, unit: str) -> str:
-    """The values between which the find still holds, as far as they were tried."""
-    return ", ".join(f"{end:.4g}{unit}" for end in near.holds_between(value))
-
-
 def _elsewhere(found: Attacked, confirmed: Confirmed) -> str:
     """The find on another backend, in a line."""
     told = f"On {confirmed.backend}: {confirmed.verdict}"
@@ -163,17 +153,6 @@ def _elsewhere(found: Attacked, confirmed: Confirmed) -> str:
         told += f"; {span} on {len(known)} seeds, of which {sum(confirmed.holds)} fulfil the objective"
         told += f"; as written {value_text(found, confirmed.base)}"
     return f"{told}; {confirmed.note}." if confirmed.note else f"{told}."
-
-
-def value_text(found: Attacked, value: float | None) -> str:
-    """A value of the objective: a share in %, or a number with its unit."""
-    if value is None:
-        return "no value"
-    return (
-        f"{100 * value:.3g} %"
-        if found.objective.share
-        else terminal.readable(found.objective.expectation.metric, value)
-    )
 
 
 def draw(found: Attacked) -> Figure:
