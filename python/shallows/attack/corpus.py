@@ -30,11 +30,11 @@ def read(folder: Path, space: Space) -> list[dict[str, Any]]:
     files = sorted(folder.rglob("*.toml")) if folder.is_dir() else []
     if not files:
         rule = "must be a folder with experiments, such as find.toml of an earlier attack"
-        raise SpecError([Fault("--corpus", rule, str(folder))])
+        raise SpecError([Fault("--corpus", rule, folder)])
     found = [values for file in files if (values := _values(load(file), space))]
     if not found:
         rule = f"has no experiment with a value within the ranges of [attack], in {len(files)} files"
-        raise SpecError([Fault("--corpus", rule, str(folder), "leave --corpus out")])
+        raise SpecError([Fault("--corpus", rule, folder, "leave --corpus out")])
     return found[: space.population]
 
 

@@ -8,6 +8,7 @@ step of a schedule that it does not name does not occur. So a find is made small
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -296,13 +297,13 @@ def _check(space: Space, faults: list[Fault]) -> None:
 def _faults_of_first(space: Space, first: str) -> list[Fault]:
     """The shorter run must be an experiment, and shorter."""
     try:
-        shorter, whole = (_core.parse_quantity("span", str(each)) for each in (first, space.base["duration"]))
-    except (KeyError, ValueError):
-        shorter = whole = 0  # the faults of the runs say it
-    if whole and shorter >= whole:
-        return [Fault("attack.first", "must be shorter than duration", first)]
-    try:
-        replace(space, base=space.base | {"duration": first}).points({})
+        cases = [space, replace(space, base=space.base | {"duration": first})]
+        [whole, shorter] = [_duration_ps(each) for each in cases]
     except SpecError as error:
         return [replace(fault, path=f"attack.first: {fault.path}") for fault in error.faults]
-    return []
+    return [Fault("attack.first", "must be shorter than duration", first)] if shorter >= whole else []
+
+
+def _duration_ps(space: Space) -> int:
+    [point] = space.points({})
+    return _core.numbers(json.dumps(point.experiment))["duration"]
