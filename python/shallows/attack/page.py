@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ROWS = 400
 """Looks at the queues and flows of a run."""
 QUIET = 0.2
-"""A silence of this share of a run is told."""
+"""A silence of this share of a run is reported."""
 
 __all__ = ["render"]
 

@@ -222,7 +222,7 @@ def search(lab: Laboratory, corpus: Sequence[Mapping[str, Any]] = ()) -> list[Tr
         asked = [study.ask(distributions) for _ in range(space.population)]
         candidates = [space.without_idle_steps(space.drawn(one.params)) for one in asked]
         stopped = sieve(candidates)
-        # A stopped candidate is told as one without a value.
+        # A stopped candidate counts as one without a value.
         whole = iter(lab.measure([one for k, one in enumerate(candidates) if k not in stopped]))
         found = [[stopped[k]] if k in stopped else next(whole) for k in range(len(candidates))]
         for one, [new] in zip(asked, found, strict=True):
