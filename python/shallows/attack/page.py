@@ -141,7 +141,7 @@ def draw(found: Attacked, find: Find) -> Figure:
                 ax.plot(*zip(*places, strict=True), mark, label=label)
         ax.axvline(1.0, linestyle="--")
         ax.set_xscale("log")
-        ax.set_xlim(FACTORS[0] / 1.2, FACTORS[-1] * 1.2)
+        ax.set_xlim(FACTORS[0] / 2, FACTORS[-1] * 2)  # whole numbers move further
         ax.set_yticks(range(len(find.neighbours)), [one.name for one in find.neighbours])
         ax.set_ylim(-0.5, len(find.neighbours) - 0.5)
         ax.set_xlabel("multiple of the find's value, the other values as they are")
