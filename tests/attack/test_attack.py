@@ -5,12 +5,12 @@ import tomllib
 
 import pytest
 from conftest import shallows, write_toml
+from shallows.attack import corpus, show
 from shallows.attack import objective as objectives
-from shallows.attack import show
 from shallows.attack.attack import attack
 from shallows.attack.confirm import Confirmed, confirm
 from shallows.attack.search import Laboratory, Tried
-from shallows.attack.shrink import Find, shrink
+from shallows.attack.shrink import Find, Neighbour, shrink
 from shallows.attack.space import read
 from shallows.errors import SpecError
 from shallows.execution.runner import Runner
@@ -221,3 +221,83 @@ def test_the_command_writes_a_find_that_run_repeats(tmp_path):
     assert (place / "search.svg").read_bytes()[:5] == b"<?xml"
     again = shallows("run", place / "find.toml", "--expect", told["find"]["expect"], cwd=tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr
+
+
+def test_losses_by_number_are_searched_and_made_few(tmp_path):
+    losses = {"cut": {"link": "l0->left", "of": "long", "packets": 4, "numbers": {"low": 1, "high": 60}}}
+    changes = {"parameters": {}, "schedules": {}, "losses": losses, "generations": 2}
+    found = attacked(tmp_path, "runs", "long.goodput_bps < 90 %", **changes)
+    small = found.find.tried.candidate
+    assert small.keys() <= {f"cut.{step}.packet" for step in range(4)} and len(small) >= 1
+    port = found.space.document(small)["port"]["l0->left"]
+    assert port == {"drop_packets": sorted(set(small.values())), "drop_class": "long"}
+
+
+def test_a_loss_needs_whole_numbers_from_one_on(tmp_path):
+    wrong = {"cut": {"link": "l0->left", "numbers": {"low": 0, "high": 60}}}
+    assert "must be { low, high } of whole numbers from 1 on" in refused(tmp_path, losses=wrong)
+    unknown = {"few": {"link": "l0->left", "of": "lon", "numbers": {"low": 1, "high": 60}}}
+    assert "attack.losses.few: port.l0->left.drop_class" in refused(tmp_path, losses=unknown)
+
+
+def test_hopeless_candidates_are_stopped_and_the_find_is_the_same_for_any_workers(tmp_path):
+    whole, one, two = (
+        attacked(tmp_path, str(n), workers=n or 1, **({"first": "6ms"} if n else {})) for n in range(3)
+    )
+    stopped = [each for each in one.tried if each.state == "stopped"]
+    assert stopped and all(each.value is None and "no effect within 6ms" in each.note for each in stopped)
+    assert (one.tried, one.find) == (two.tried, two.find)
+    assert not [each for each in whole.tried if each.state == "stopped"]
+    first = whole.space.population  # the first generation is drawn before any value is known
+    assert [t.candidate for t in one.tried[:first]] == [t.candidate for t in whole.tried[:first]]
+
+
+def test_the_first_run_must_be_shorter_and_an_experiment(tmp_path):
+    assert "attack.first: must be shorter than duration" in refused(tmp_path, first="3600s")
+    assert "attack.first: " in refused(tmp_path, first="soon")
+
+
+def test_earlier_finds_are_tried_first(tmp_path):
+    found = attacked(tmp_path, "runs")
+    what = read(file_of(tmp_path))
+    place = tmp_path / "finds/one"
+    place.mkdir(parents=True)
+    (place / "find.toml").write_text(show.find_text(found, found.find))
+    [values] = corpus.read(tmp_path / "finds", what)
+    small = found.find.tried.candidate
+    assert {name: values[name] for name in small} == small
+    runner = Runner.of(store=tmp_path / "warm", workers=1)
+    warm = attack(what, objectives.read(AGAINST, what), runner, corpus=[values])
+    assert {name: warm.tried[0].candidate[name] for name in small} == small
+
+
+def test_a_corpus_without_a_use_is_refused(tmp_path):
+    what = read(file_of(tmp_path))
+    with pytest.raises(SpecError, match="must be a folder with experiments"):
+        corpus.read(tmp_path / "nowhere", what)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/a.toml").write_text('duration = "1s"\n')
+    with pytest.raises(SpecError, match="no experiment with a value within the ranges"):
+        corpus.read(tmp_path / "other", what)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "number"),
+    [("1ms", "us", 1000), ("3Gbps", "Mbps", 3000), ("2KB", "B", 2000), ("7pkt", "pkt", 7), (0.5, "", 0.5)],
+)
+def test_values_of_a_corpus_may_have_other_units(value, unit, number):
+    assert corpus.number(value, unit) == number
+
+
+def test_the_neighbourhood_ends_where_the_effect_does():
+    near = Neighbour("a", [(1, True), (5, False), (9, True), (11, True), (20, True), (40, None)], True, True)
+    assert near.holds_between(10) == (9, 20)
+
+
+def test_the_page_says_what_happens_and_holds_the_film(tmp_path):
+    file = file_of(tmp_path)
+    done = shallows("attack", file, "--against", AGAINST, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    html = (tmp_path / "reports/attack-attack/find.html").read_text()
+    for words in ("What happens", "As written", "The neighbourhood", "The film", "The search", "srcdoc="):
+        assert words in html

@@ -45,6 +45,9 @@ VARIANTS = {
     },
     "leaf-spine": {"topology": TREE, "traffic": {"long": {"kind": "bulk", "from": "h0", "to": "h3"}}},
     "loss": {"port": {"switch->r0": {"loss": 0.01}}},
+    "divided": {"transport": {"cc": "newreno", "ack_pieces": 4}},
+    "ahead": {"transport": {"cc": "newreno", "ack_ahead": "5pkt"}},
+    "hidden": {"transport": {"cc": "dctcp", "hide_marks": True}},
 }
 
 

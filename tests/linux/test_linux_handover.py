@@ -194,6 +194,13 @@ def test_values_of_transports_that_the_kernel_has_not_are_refused(key, value):
     assert f"traffic.long.transport.{key}" in paths
 
 
+@pytest.mark.parametrize(("key", "value"), [("ack_pieces", 4), ("ack_ahead", "5pkt"), ("hide_marks", True)])
+def test_linux_says_that_it_has_no_misbehaving_receivers(key, value):
+    transport = {"profile": "linux", "cc": "newreno", "ack_every": 1, key: value}
+    faults = {fault.path: fault.rule for fault in refusals.check(resolved(transport=transport))}
+    assert "misbehaving receivers" in faults[f"traffic.long.transport.{key}"]
+
+
 def test_every_difference_is_told_before_the_traffic(tmp_path):
     """A network that programs report otherwise ends the run as soon as it stands."""
     made, _ = planned()

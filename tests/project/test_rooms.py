@@ -187,6 +187,7 @@ def test_the_tests_stand_in_a_folder_named_after_the_package_they_test():
 
 WRITTEN_BY_USERS = {
     "linux": "options of programs' runs from Python",
+    "attack.corpus": "values of earlier finds' files, which a range has in a unit of its own",
     "statistics.expected": "values of --expect, which are no part of a record",
     "cli.linux_exec": "rates, times and lengths of `linux exec`",
     "cli.options": "--timeout of the command line",

@@ -28,6 +28,8 @@ crate::params! {
         loss: f64 = 0.0, "[0, 1]", "a wire without faults";
         /// Numbers of packets lost there, counted from 1 as they come to the far end: faults to a plan.
         drop_packets: Vec<u64> = [], "[1, ]", "a wire without faults";
+        /// The class whose packets `drop_packets` numbers, those of other classes left out; or "none": packets of all classes together.
+        drop_class: Option<String> = "none", "", "all that comes to the far end";
         /// Probability that an ECN-capable packet is marked CE there: a mark process without a queue.
         mark: f64 = 0.0, "[0, 1]", "a wire without marks";
         /// Every so many ECN-capable packets one is marked CE there, or "none".

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from shallows.attack import shrink
 from shallows.attack.objective import Objective
@@ -37,8 +38,10 @@ def attack(
     runner: Runner,
     budget_s: float | None = None,
     progress: Callable[[float, int], None] | None = None,
+    corpus: Sequence[Mapping[str, Any]] = (),
 ) -> Attacked:
     """Searches, and makes the best candidate small. `progress` counts the runs of the search.
+    `corpus` has values of earlier finds, which are tried first (`corpus.read`).
 
     Raises SpecError if the objective holds already, if a range has no effect, or if the search does not fit
     the budget of wall-clock time; RunError if the file as written cannot be run; StoreError.
@@ -47,16 +50,16 @@ def attack(
     base = base_run(lab)
     check_ranges(lab)
     _check_budget(lab, budget_s)
-    before = lab.runs
+    before = lab.spent.runs
     if progress:
         lab.progress = lambda done, failed: progress(done - before, failed)
-    tried = search(lab)
+    tried = search(lab, corpus)
     lab.progress = None
     best = best_of(objective, tried)
     find = None
     if best is not None and objective.holds(best.value):
         find = shrink.judged(lab, best, shrink.shrink(lab, best, base))
-    return Attacked(space, objective, base, tried, best, find, lab.runs, lab.cpu_s)
+    return Attacked(space, objective, base, tried, best, find, lab.spent.runs, lab.spent.cpu_s)
 
 
 def best_of(objective: Objective, tried: list[Tried]) -> Tried | None:

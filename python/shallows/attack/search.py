@@ -10,8 +10,8 @@ their runs in the store, and resumes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from shallows.attack.objective import Objective
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[float, int], None]
 
-State = Literal["feasible", "infeasible", "illegal", "no-value", "failed"]
+State = Literal["feasible", "infeasible", "illegal", "no-value", "failed", "stopped"]
 MIDDLE = 0.5
 
 __all__ = ["Laboratory", "Tried", "base_run", "check_ranges", "estimated_s", "search"]
@@ -38,7 +38,8 @@ __all__ = ["Laboratory", "Tried", "base_run", "check_ranges", "estimated_s", "se
 @dataclass(frozen=True)
 class Tried:
     """A candidate and its value. `illegal` is no experiment and cost no run; `failed` had a run that did not
-    end, and so shows a fault of the simulator or a limit. `note` gives the reason."""
+    end, and so shows a fault of the simulator or a limit. `stopped` had the shorter run alone, whose value
+    was no nearer to the bound. `note` gives the reason."""
 
     number: int
     candidate: Candidate
@@ -50,6 +51,14 @@ class Tried:
 
 
 @dataclass
+class Spent:
+    """Runs and their processor time, of all laboratories of an attack."""
+
+    runs: int = 0
+    cpu_s: float = 0.0
+
+
+@dataclass
 class Laboratory:
     """Where candidates are measured. `base`: the metrics of the file as written."""
 
@@ -58,8 +67,14 @@ class Laboratory:
     runner: Runner
     progress: Progress | None = None
     base: dict[str, Any] = field(default_factory=dict)
-    runs: int = 0
-    cpu_s: float = 0.0
+    spent: Spent = field(default_factory=Spent)
+
+    def shorter(self, duration: str) -> Laboratory:
+        """The same laboratory with runs of another duration. Raises RunError if the file as written fails."""
+        base = self.space.base | {"duration": duration}
+        lab = replace(self, space=replace(self.space, base=base))
+        lab.base = _base_metrics(lab)
+        return lab
 
     def measure(self, candidates: Sequence[Candidate], seeds: Sequence[int] = (1,)) -> list[list[Tried]]:
         """Each candidate on each seed, all in one parallel batch."""
@@ -90,15 +105,15 @@ class Laboratory:
 
     def run(self, points: Sequence[Point]) -> list[dict[str, Any] | str]:
         """The metrics of each point's run, or why it failed."""
-        before = self.runs
+        before = self.spent.runs
 
         def told(share: float, failed: int = 0) -> None:
             if self.progress:
                 self.progress(before + share, failed)
 
         outcomes = self.runner.run(points, metrics=True, progress=told) if points else []
-        self.runs += len(points)
-        self.cpu_s += sum(float(o.run.manifest["cpu_s"]) for o in outcomes if o.run)
+        self.spent.runs += len(points)
+        self.spent.cpu_s += sum(float(o.run.manifest["cpu_s"]) for o in outcomes if o.run)
         return [o.error or "failed" if o.metrics is None else o.metrics for o in outcomes]
 
     def _tried(self, number: int, candidate: Candidate, run: Any, reference: Any) -> Tried:
@@ -147,10 +162,9 @@ def check_ranges(lab: Laboratory) -> None:
     """
     space = lab.space
     variables = space.variables
-    steps = {f"{name}.steps": 1 for name in space.schedules}
+    steps = {f"{name}.steps": 1 for name in [*space.schedules, *space.losses]}
     middle = space.drawn({name: _at(one, MIDDLE) for name, one in variables.items()} | steps)
-    groups = {one.path: [one.path] for one in space.parameters}
-    groups |= {name: [f"{name}.0.at", f"{name}.0.to"] for name in space.schedules}
+    groups = {name: steps[0] for name, steps in space.groups.items()}
     candidates = []
     for keys in groups.values():
         for around in ({}, middle):
@@ -163,11 +177,17 @@ def check_ranges(lab: Laboratory) -> None:
         [a, b, c, d] = found[4 * k : 4 * k + 4]
         known = all(one.metrics for one in (a, b, c, d))
         if known and a.metrics == b.metrics and c.metrics == d.metrics:
-            section = "schedules" if name in space.schedules else "parameters"
+            section = _section(space, name)
             rule = "has no effect: both ends of its range give the same metrics"
             faults.append(Fault(f"attack.{section}.{name}", rule, hint="remove it, or widen its range"))
     if faults:
         raise SpecError(faults)
+
+
+def _section(space: Space, name: str) -> str:
+    if name in space.losses:
+        return "losses"
+    return "schedules" if name in space.schedules else "parameters"
 
 
 def _at(one: Parameter, share: float) -> Any:
@@ -183,22 +203,55 @@ def _at(one: Parameter, share: float) -> Any:
 def estimated_s(lab: Laboratory) -> float:
     """The processor time of the whole search, as if each run took as long as those before it."""
     of_each = 2 if lab.space.reference else 1
-    return lab.cpu_s / max(lab.runs, 1) * of_each * lab.space.generations * lab.space.population
+    return lab.spent.cpu_s / max(lab.spent.runs, 1) * of_each * lab.space.generations * lab.space.population
 
 
-def search(lab: Laboratory) -> list[Tried]:
-    """All generations, in order. Raises SpecError if Optuna is not installed, StoreError."""
+def search(lab: Laboratory, corpus: Sequence[Mapping[str, Any]] = ()) -> list[Tried]:
+    """All generations, in order; the drawn values of `corpus` come first.
+
+    Raises SpecError if Optuna is not installed or the shorter run has no value, RunError, StoreError.
+    """
     space = lab.space
     study = _study(lab)
+    for values in corpus:
+        study.enqueue_trial(dict(values))
+    sieve = _sieve(lab)
     distributions = {name: distribution(one) for name, one in space.variables.items()}
     tried: list[Tried] = []
     for _ in range(space.generations):
         asked = [study.ask(distributions) for _ in range(space.population)]
-        found = lab.measure([space.without_idle_steps(space.drawn(one.params)) for one in asked])
+        candidates = [space.without_idle_steps(space.drawn(one.params)) for one in asked]
+        stopped = sieve(candidates)
+        # A stopped candidate counts as one without a value.
+        whole = iter(lab.measure([one for k, one in enumerate(candidates) if k not in stopped]))
+        found = [[stopped[k]] if k in stopped else next(whole) for k in range(len(candidates))]
         for one, [new] in zip(asked, found, strict=True):
             _tell(study, one, new, space)
             tried.append(Tried(len(tried), *_rest(new)))
     return tried
+
+
+def _sieve(lab: Laboratory) -> Callable[[Sequence[Candidate]], dict[int, Tried]]:
+    """By place the candidates that a shorter run stops: their value there is no nearer to the bound than that
+    of the file as written. A candidate without a value there takes the whole run."""
+    if lab.space.first is None:
+        return lambda candidates: {}
+    short = lab.shorter(lab.space.first)
+    [[base]] = short.measure([{}])
+    if base.value is None:
+        rule = "must be long enough for a value of the objective in the file as written"
+        raise SpecError([Fault("attack.first", rule, lab.space.first)])
+    turn, least = (1 if lab.objective.least else -1), base.value
+
+    def stopped(candidates: Sequence[Candidate]) -> dict[int, Tried]:
+        found = [one for [one] in short.measure(candidates)]
+        hopeless = {
+            k: one for k, one in enumerate(found) if one.value is not None and turn * (one.value - least) >= 0
+        }
+        note = f"no effect within {lab.space.first}"
+        return {k: replace(one, state="stopped", value=None, note=note) for k, one in hopeless.items()}
+
+    return stopped
 
 
 def _rest(one: Tried) -> tuple[Any, ...]:

@@ -12,17 +12,14 @@ from shallows.attack.attack import Attacked
 from shallows.attack.confirm import Confirmed
 from shallows.attack.search import Tried
 from shallows.attack.shrink import Find
+from shallows.attack.words import MEANING, margin, value_text
 from shallows.document.settings import text_of
 from shallows.studies.page import place
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MEANING = {
-    "weakness": "it holds on all further seeds, with and without jitter",
-    "artefact": "it vanishes under a packet time of jitter: it needs the exact order of packets",
-    "not-determined": "it holds on some seeds only",
-}
+    from shallows.execution.runner import Runner
 
 __all__ = ["document", "draw", "folder", "show", "write"]
 
@@ -32,17 +29,26 @@ def folder(name: str, out: Path) -> Path:
     return place.check(out, f"attack-{place.file_name(name)}")
 
 
-def write(found: Attacked, name: str, out: Path, confirmed: Confirmed | None = None) -> Path:
-    """The directory with `find.toml`, if there is a find, `attack.json`, `search.svg`. Error: StoreError."""
+def write(
+    found: Attacked, name: str, out: Path, runner: Runner, command: str, confirmed: Confirmed | None = None
+) -> Path:
+    """The directory with `attack.json` and `search.svg`; if there is a find also `find.toml` and its page
+    `find.html`. Raises StoreError, RunError."""
+    from shallows.attack import page
     from shallows.figures import interactive
 
     def fill(new: Path) -> None:
         text = json.dumps(document(found, confirmed), indent=1, ensure_ascii=False, allow_nan=False)
         (new / "attack.json").write_text(text + "\n", encoding="utf-8")
+        search = b""
+        if any(one.value is not None for one in found.tried):
+            search = interactive.picture(draw(found))
+            (new / "search.svg").write_bytes(search)
         if found.find:
             (new / "find.toml").write_text(find_text(found, found.find, confirmed), encoding="utf-8")
-        if any(one.value is not None for one in found.tried):
-            (new / "search.svg").write_bytes(interactive.picture(draw(found)))
+            elsewhere = _elsewhere(found, confirmed) if confirmed else ""
+            html = page.render(found, found.find, runner, search, command, elsewhere)
+            (new / "find.html").write_text(html, encoding="utf-8")
 
     return place.write(out, f"attack-{place.file_name(name)}", fill).parent
 
@@ -105,7 +111,9 @@ def show(found: Attacked, where: Path, confirmed: Confirmed | None = None) -> No
     for one in failed[:3]:
         terminal.say(f"candidate {one.number} failed, which may be a fault of the simulator: {one.note}")
     if found.find is None:
-        nearest = "" if found.best is None else f"; the nearest value is {_value(found, found.best.value)}"
+        nearest = (
+            "" if found.best is None else f"; the nearest value is {value_text(found, found.best.value)}"
+        )
         terminal.say(f"no find: no candidate fulfilled {objective.text}{nearest}")
     else:
         _show_find(found, found.find)
@@ -115,7 +123,7 @@ def show(found: Attacked, where: Path, confirmed: Confirmed | None = None) -> No
 
 
 def _show_find(found: Attacked, find: Find) -> None:
-    base, first, small = [_value(found, one.value) for one in (found.base, find.first, find.tried)]
+    base, first, small = [value_text(found, one.value) for one in (found.base, find.first, find.tried)]
     terminal.say(
         f"find: {found.objective.text}: {small}; as written {base}, before it was made small {first}"
     )
@@ -123,10 +131,11 @@ def _show_find(found: Attacked, find: Find) -> None:
     words = {True: "holds", False: "does not hold", None: "not legal"}
     rows = []
     for name, value in find.tried.candidate.items():
-        near = beside.get(name)
-        sides = [words[near.lower], words[near.higher]] if near else ["", ""]
-        rows.append([name, f"{value}{found.space.variables[name].unit}", *sides])
-    terminal.print_table("The find", ["setting", "value", "a tenth lower", "a tenth higher"], rows)
+        near, unit = beside.get(name), found.space.variables[name].unit
+        sides = [words[near.lower], words[near.higher], margin(near, value, unit)] if near else [""] * 3
+        rows.append([name, f"{value}{unit}", *sides])
+    columns = ["setting", "value", "a tenth lower", "a tenth higher", "holds from, to"]
+    terminal.print_table("The find", columns, rows)
     counts = [f"{sum(each)} of {len(each)}" for each in (find.seeds, find.jittered)]
     jitter = terminal.readable("jitter_ps", find.jitter_ps)
     terminal.say(
@@ -140,20 +149,10 @@ def _elsewhere(found: Attacked, confirmed: Confirmed) -> str:
     told = f"On {confirmed.backend}: {confirmed.verdict}"
     if confirmed.values:
         known = [one for one in confirmed.values if one is not None]
-        span = " to ".join(dict.fromkeys(_value(found, each(known)) for each in (min, max)))
+        span = " to ".join(dict.fromkeys(value_text(found, each(known)) for each in (min, max)))
         told += f"; {span} on {len(known)} seeds, of which {sum(confirmed.holds)} fulfil the objective"
-        told += f"; as written {_value(found, confirmed.base)}"
+        told += f"; as written {value_text(found, confirmed.base)}"
     return f"{told}; {confirmed.note}." if confirmed.note else f"{told}."
-
-
-def _value(found: Attacked, value: float | None) -> str:
-    if value is None:
-        return "no value"
-    return (
-        f"{100 * value:.3g} %"
-        if found.objective.share
-        else terminal.readable(found.objective.expectation.metric, value)
-    )
 
 
 def draw(found: Attacked) -> Figure:

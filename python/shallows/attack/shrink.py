@@ -21,17 +21,40 @@ Verdict = Literal["weakness", "artefact", "not-determined"]
 PACKET_BITS = 1500 * 8
 """The packet whose time on the slowest link is the jitter of the second check: Ethernet's largest."""
 NUDGE = 0.1
+FACTORS = (0.1, 0.25, 0.5, 0.75, 1 - NUDGE, 1 + NUDGE, 1.25, 1.5, 2.0, 4.0, 10.0)
+"""Values beside the find's own, as multiples of it."""
 
 __all__ = ["Find", "Neighbour", "judged", "shrink"]
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """Whether the objective holds with one value a tenth lower, and a tenth higher; None: not a legal run."""
+    """Whether the objective holds with one value moved, the others as they are; None: not a legal run.
+
+    `tried` has each value with its outcome, from the lowest to the highest.
+    """
 
     name: str
+    tried: list[tuple[float, bool | None]]
     lower: bool | None
+    """With the value a tenth lower."""
     higher: bool | None
+    """With the value a tenth higher."""
+
+    def holds_between(self, value: float) -> tuple[float, float]:
+        """The lowest and the highest value tried that holds, without one between that does not."""
+        ends = []
+        for side in (
+            reversed([t for t in self.tried if t[0] < value]),
+            [t for t in self.tried if t[0] > value],
+        ):
+            reached = value
+            for moved, holds in side:
+                if not holds:
+                    break
+                reached = moved
+            ends.append(reached)
+        return ends[0], ends[1]
 
 
 @dataclass(frozen=True)
@@ -86,13 +109,8 @@ def _first_near(lab: Laboratory, candidates: Sequence[Candidate], first: Tried, 
 
 def _parts(space: Space, tried: Tried) -> list[list[str]]:
     """Names that can go together: a parameter alone, a step of a schedule with its time and value."""
-    steps = [
-        [f"{name}.{step}.at", f"{name}.{step}.to"]
-        for name, one in space.schedules.items()
-        for step in range(one.steps)
-    ]
-    found = [[each.path] for each in space.parameters] + steps
-    return [names for names in found if names[0] in tried.candidate]
+    steps = [names for group in space.groups.values() for names in group]
+    return [names for names in steps if names[0] in tried.candidate]
 
 
 def _without(candidate: Candidate, names: Sequence[str]) -> Candidate:
@@ -151,22 +169,32 @@ def _rates(slowest: Any) -> list[float]:
 
 
 def _neighbours(lab: Laboratory, small: Tried) -> list[Neighbour]:
+    variables = lab.space.variables
     numbers = {
-        name: lab.space.variables[name]
+        name: value
         for name, value in small.candidate.items()
-        if isinstance(value, int | float) and lab.space.variables[name].choices is None
+        if isinstance(value, int | float) and value and variables[name].choices is None
     }
-    moved = [
-        small.candidate | {name: _moved(one, small.candidate[name], side)}
-        for name, one in numbers.items()
-        for side in (1 - NUDGE, 1 + NUDGE)
-    ]
-    found = [None if one.state == "illegal" else _holds(lab, one) for [one] in lab.measure(moved)]
-    return [Neighbour(name, found[2 * k], found[2 * k + 1]) for k, name in enumerate(numbers)]
+    moved = {name: [_moved(value, factor) for factor in FACTORS] for name, value in numbers.items()}
+    candidates = [small.candidate | {name: value} for name, values in moved.items() for value in values]
+    outcomes = iter(lab.measure(candidates))
+    found = []
+    for name, values in moved.items():
+        held = [
+            None if one.state == "illegal" else _holds(lab, one) for [one] in (next(outcomes) for _ in values)
+        ]
+        beside = dict(zip(FACTORS, held, strict=True))
+        tried = sorted(dict(zip(values, held, strict=True)).items())
+        found.append(Neighbour(name, tried, beside[1 - NUDGE], beside[1 + NUDGE]))
+    return found
 
 
-def _moved(one: Parameter, value: Any, side: float) -> Any:
-    """The value a tenth aside, at least by one for whole numbers; its range does not bound it."""
+def _moved(value: Any, factor: float) -> Any:
+    """A multiple of a value, at least one aside for whole numbers; its range does not bound it."""
     if not isinstance(value, int):
-        return value * side
-    return min(math.floor(value * side), value - 1) if side < 1 else max(math.ceil(value * side), value + 1)
+        return value * factor
+    return (
+        min(math.floor(value * factor), value - 1)
+        if factor < 1
+        else max(math.ceil(value * factor), value + 1)
+    )

@@ -8,6 +8,7 @@ step of a schedule that it does not name does not occur. So a find is made small
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from shallows import _core
 from shallows.document import strict
 from shallows.document.load import load
 from shallows.document.paths import Document, apply_settings, set_path
@@ -27,11 +29,12 @@ from shallows.words import did_you_mean
 
 MOST_CANDIDATES = 100_000
 MOST_STEPS = 8
+MOST_LOSSES = 16
 
 Candidate = dict[str, Any]
 """Values without units, by the names of `Space.variables`."""
 
-__all__ = ["AttackTable", "Candidate", "Schedule", "Space", "read"]
+__all__ = ["AttackTable", "Candidate", "Losses", "Schedule", "Space", "read"]
 
 
 class Schedule(Strict):
@@ -50,6 +53,22 @@ class Schedule(Strict):
         return self
 
 
+class Losses(Strict):
+    """An entry of `losses`: up to `packets` packets that a wire loses, by their numbers."""
+
+    link: str = Field(description='The wire behind this port: "a->b".')
+    of: str | None = Field(None, description="The class whose packets are numbered; all packets without it.")
+    packets: int = Field(MOST_LOSSES, ge=1, le=MOST_LOSSES, description="The largest number of losses.")
+    numbers: Range = Field(description="The range of the packets' numbers, from 1: `{ low, high, log }`.")
+
+    @model_validator(mode="after")
+    def _whole(self) -> Losses:
+        one = self.numbers
+        if one.choices is not None or one.unit or not all(isinstance(x, int) and x > 0 for x in one.ends):
+            raise refuse("wrong-type", "must be { low, high } of whole numbers from 1 on", at=("numbers",))
+        return self
+
+
 class AttackTable(Strict):
     """The section `[attack]`."""
 
@@ -57,18 +76,24 @@ class AttackTable(Strict):
         {}, description="Settings that may vary, by path: `{ low, high, step, log, unit }` or `{ choices }`."
     )
     schedules: dict[str, Schedule] = Field({}, description="Changes of links over time, by name.")
+    losses: dict[str, Losses] = Field({}, description="Packets that wires lose by number, by name.")
     constraints: Annotated[dict[str, Bounds], Named, OPEN] = Field(
         {}, description="Metrics and the bounds that a candidate must keep: `{ at_least, at_most }`."
     )
     generations: int = Field(10, ge=1, le=1000, description="Number of generations.")
     population: int = Field(16, ge=4, le=1000, description="Candidates of a generation.")
+    first: str | None = Field(
+        None, description="Duration of a shorter run that each candidate takes first; it stops hopeless ones."
+    )
     seed: int = Field(1, ge=0, le=2**32 - 1, description="Seed of the search.")
     check: int = Field(5, ge=2, le=100, description="Number of further seeds on which a find is run again.")
 
     @model_validator(mode="after")
     def _something(self) -> AttackTable:
-        if not self.parameters and not self.schedules:
-            raise refuse("missing", "must name what may vary, in parameters or schedules", value=None)
+        if not self.parameters and not self.schedules and not self.losses:
+            raise refuse("missing", "must name what may vary: parameters, schedules or losses", value=None)
+        if both := sorted(self.schedules.keys() & self.losses.keys()):
+            raise refuse("conflict", "must have other names than schedules", value=both, at=("losses",))
         if self.generations * self.population > MOST_CANDIDATES:
             rule = f"times population exceeds {MOST_CANDIDATES} candidates"
             raise refuse("out-of-range", rule, at=("generations",))
@@ -83,11 +108,13 @@ class Space:
     base: Document = field(repr=False)
     parameters: list[Parameter]
     schedules: dict[str, Schedule]
+    losses: dict[str, Losses]
     constraints: list[Constraint]
     generations: int
     population: int
     seed: int
     check: int
+    first: str | None = None
     reference: tuple[str, ...] = ()
     """Settings of the reference, which sees the same conditions; empty without one."""
 
@@ -95,18 +122,31 @@ class Space:
     def variables(self) -> dict[str, Parameter]:
         """The drawn values by name: parameters, the numbers of steps, then each step's time and value."""
         found = {each.path: each for each in self.parameters}
+        spans: dict[str, Range] = {}
         for name, one in self.schedules.items():
-            for path, span in _of_schedule(name, one).items():
-                found[path] = Parameter(path=path, **given(span))
+            spans |= _of_schedule(name, one)
+        for name, loss in self.losses.items():
+            spans |= _of_losses(name, loss)
+        for path, span in spans.items():
+            found[path] = Parameter(path=path, **given(span))
+        return found
+
+    @property
+    def groups(self) -> dict[str, list[list[str]]]:
+        """By entry its names that can go together: a parameter alone, the time and value of each step."""
+        found = {each.path: [[each.path]] for each in self.parameters}
+        for name, one in self.schedules.items():
+            found[name] = [[f"{name}.{step}.at", f"{name}.{step}.to"] for step in range(one.steps)]
+        for name, loss in self.losses.items():
+            found[name] = [[f"{name}.{step}.packet"] for step in range(loss.packets)]
         return found
 
     def drawn(self, values: Mapping[str, Any]) -> Candidate:
         """The candidate of drawn values: steps beyond the drawn number are left out."""
-        found = {each.path: values[each.path] for each in self.parameters}
-        for name, one in self.schedules.items():
-            count = values[f"{name}.steps"] if one.steps > 1 else 1
-            for step in range(count):
-                found |= {key: values[key] for key in (f"{name}.{step}.at", f"{name}.{step}.to")}
+        found: Candidate = {}
+        for name, steps in self.groups.items():
+            for keys in steps[: values.get(f"{name}.steps", 1)]:
+                found |= {key: values[key] for key in keys}
         return found
 
     def document(self, candidate: Candidate, *, reference: bool = False) -> Document:
@@ -120,6 +160,13 @@ class Space:
             for step in range(one.steps):
                 if f"{name}.{step}.at" in candidate:
                     _add_step(document, name, step, one, candidate)
+        for name, loss in self.losses.items():
+            keys = [f"{name}.{step}.packet" for step in range(loss.packets)]
+            if numbers := sorted({candidate[key] for key in keys if key in candidate}):
+                port = document.setdefault("port", {}).setdefault(loss.link, {})
+                port["drop_packets"] = numbers
+                if loss.of:
+                    port["drop_class"] = loss.of
         if reference:
             apply_settings(document, self.reference)
         return document
@@ -165,6 +212,12 @@ def _of_schedule(name: str, one: Schedule) -> dict[str, Range]:
     return spans
 
 
+def _of_losses(name: str, one: Losses) -> dict[str, Range]:
+    whole = Range(low=1, high=one.packets, step=1, log=False, unit="", choices=None)
+    count = {f"{name}.steps": whole} if one.packets > 1 else {}
+    return count | {f"{name}.{step}.packet": one.numbers for step in range(one.packets)}
+
+
 def _add_step(document: Document, name: str, step: int, one: Schedule, candidate: Candidate) -> None:
     value = candidate[f"{name}.{step}.to"]
     entry = {
@@ -196,11 +249,13 @@ def read(experiment: Any, settings: Sequence[str] = (), reference: Sequence[str]
         base=document,
         parameters=[Parameter(path=path, **given(one)) for path, one in found.parameters.items()],
         schedules=found.schedules,
+        losses=found.losses,
         constraints=[Constraint(metric=metric, **given(one)) for metric, one in found.constraints.items()],
         generations=found.generations,
         population=found.population,
         seed=found.seed,
         check=found.check,
+        first=found.first,
         reference=tuple(reference),
     )
     _check(space, faults)
@@ -220,6 +275,10 @@ def _check(space: Space, faults: list[Fault]) -> None:
         for at, to in zip(one.at.ends, (one.to.ends[0], one.to.ends[-1]), strict=True):
             step = {f"{name}.0.at": at, f"{name}.0.to": to}
             cases.append((f"attack.schedules.{name}: ", step, False))
+    if space.first is not None:
+        faults += _faults_of_first(space, space.first)
+    for name, loss in space.losses.items():
+        cases.append((f"attack.losses.{name}: ", {f"{name}.0.packet": loss.numbers.ends[0]}, False))
     for where, candidate, reference in cases:
         try:
             [point] = space.points(space.without_idle_steps(candidate), reference=reference)
@@ -233,3 +292,18 @@ def _check(space: Space, faults: list[Fault]) -> None:
         if bounds.metric not in known:
             hint = did_you_mean(bounds.metric, known)
             faults.append(Fault("attack.constraints", "names no metric of these runs", bounds.metric, hint))
+
+
+def _faults_of_first(space: Space, first: str) -> list[Fault]:
+    """The shorter run must be an experiment, and shorter."""
+    try:
+        cases = [space, replace(space, base=space.base | {"duration": first})]
+        [whole, shorter] = [_duration_ps(each) for each in cases]
+    except SpecError as error:
+        return [replace(fault, path=f"attack.first: {fault.path}") for fault in error.faults]
+    return [Fault("attack.first", "must be shorter than duration", first)] if shorter >= whole else []
+
+
+def _duration_ps(space: Space) -> int:
+    [point] = space.points({})
+    return _core.numbers(json.dumps(point.experiment))["duration"]

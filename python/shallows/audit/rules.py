@@ -472,6 +472,9 @@ def acknowledges(trace: Trace) -> Iterator[Breach]:
         return trace.skip(
             "acknowledgement", "a transport other than TCP carries data, or wires disturb packets"
         )
+    loads = trace.experiment["traffic"].values()
+    if any(load["transport"].get("ack_ahead", "none") != "none" for load in loads):
+        return trace.skip("acknowledgement", "a receiver acknowledges ahead of its data (ack_ahead)")
     # RFC 9293 s.3.4: a FIN takes one number of the sequence.
     fin = (pl.col("tcp_flags") & 1).cast(pl.UInt64)
     there = (pl.col("reverse") == 0) & (pl.col("lost") == 0) & (pl.col("to") == pl.col("dst"))

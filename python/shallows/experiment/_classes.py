@@ -1804,6 +1804,9 @@ class Port(Part):
     drop_packets: list[int] = []
     """Numbers of packets lost there, counted from 1 as they come to the far end: faults to a plan. Range [1, ]. Default: a wire without faults."""
 
+    drop_class: str = 'none'
+    """The class whose packets `drop_packets` numbers, those of other classes left out; or "none": packets of all classes together. Default: all that comes to the far end."""
+
     mark: float = 0.0
     """Probability that an ECN-capable packet is marked CE there: a mark process without a queue. Range [0, 1]. Default: a wire without marks."""
 
@@ -2089,6 +2092,12 @@ class Transport(Part):
     ack_delay: str = '1ms'
     """How long an acknowledgement may wait for the next segment. Range (0s, 500ms]. Default: data centre; RFC 5681 s.4.2: at most 500 ms."""
 
+    ack_pieces: int = 1
+    """Acknowledgements by which a misbehaving receiver acknowledges each segment, each a part of its bytes (ACK division). Range [1, 1000]. Default: RFC 9293 s.3.8.6.3: one; Savage 1999 s.2.1 for more."""
+
+    ack_ahead: str = 'none'
+    """How far a misbehaving receiver acknowledges beyond the data that came, never further than as much again; or "none". Lost data below it is never asked for again, so what holds it is not delivered (optimistic acknowledgements). Range [1pkt, ]. Default: RFC 9293 s.3.10.7.4: none; Savage 1999 s.2.3."""
+
     quick_acks: int = 0
     """Segments at the start, after a gap of the minimum RTO, and after one that brought nothing new, that are acknowledged one by one. Default: none in the RFCs; Linux: 16 (tcp_event_data_recv, tcp_data_queue)."""
 
@@ -2121,6 +2130,9 @@ class Transport(Part):
 
     echo: Literal["auto", "until-cwr", "per-packet", "accecn", "never"] = 'auto'
     """How the receiver reports marks. Default: RFC 8257 s.3.2 for DCTCP, RFC 9768 for Prague, RFC 3168 else."""
+
+    hide_marks: bool = False
+    """Whether a misbehaving receiver agrees on ECN and reports no mark. With `echo = "never"` it does not even agree. Default: RFC 3168 s.6.1.3: each mark is reported; RFC 3540 s.1 for one that hides them."""
 
     ecn_acks: Literal["change", "linux"] = 'change'
     """The segments that ECN makes the receiver acknowledge at once. Default: RFC 8257 s.3.2; Linux dctcp_ece_ack_update, tcp_ecn_accept_cwr, tcp_data_ecn_check."""

@@ -16,7 +16,7 @@ use crate::events::random::Stream;
 use crate::events::{Event, Source};
 use crate::experiment::{Experiment, LoadSpec};
 use crate::hosts::cell::Cell;
-use crate::hosts::connections::Roster;
+use crate::hosts::connections::{Class, Roster};
 use crate::hosts::facts::ClassRecord;
 use crate::hosts::work::{Hosts, LoadInfo};
 use crate::net::port::Varying;
@@ -80,7 +80,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
         drain,
     } = checked;
     let run = &experiment.run;
-    let mut ports = ports(experiment, &graph, &chosen, &timeline);
+    let mut ports = ports(experiment, &graph, &chosen, &timeline, &classes);
     for (port, flow) in ports.iter_mut().zip(&flow_control) {
         if let (Service::Departure(scheduled), Some(flow)) = (&mut port.service, flow) {
             scheduled.pausing = Some(Box::new(flow.pausing(port.rate)));
@@ -199,7 +199,13 @@ fn backs(graph: &Graph) -> Vec<Index> {
 }
 
 /// Every port, empty.
-fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>], timeline: &Timeline) -> Vec<Port> {
+fn ports(
+    experiment: &Experiment,
+    graph: &Graph,
+    chosen: &[Chosen<'_>],
+    timeline: &Timeline,
+    classes: &[Class],
+) -> Vec<Port> {
     let seed = experiment.run.seed;
     let no_control = Protocol::default();
     let bounded = experiment.loads.iter().any(|load| load.transport.settings.small_queues.is_some());
@@ -251,6 +257,9 @@ fn ports(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>], timeline
             doomed.dedup();
             port.faults = Some(Box::new(WireFaults {
                 seen: 0,
+                planned_of: settings.drop_class.as_ref().and_then(|wanted| {
+                    (0..).zip(classes).find(|(_, class)| class.name == *wanted).map(|(number, _)| number)
+                }),
                 doomed,
                 loss: settings.loss,
                 mark: settings.mark,

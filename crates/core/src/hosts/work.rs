@@ -360,15 +360,16 @@ impl Hosts {
         arm_sender(end, network);
     }
 
-    /// Everything below `una` is acknowledged, some message whole for the first time. A source of READ gets requests alone.
+    /// Everything below `una` is acknowledged, some message whole for the first time. A source of READ gets requests alone, and a
+    /// receiver that runs ahead acknowledges what it may not have.
     #[cold]
     fn note_acked(&mut self, place: u32, una: u64, now: Time) {
         let end = &mut self.senders[place as usize];
-        let (serial, reads) =
-            (end.about.serial, self.configs[end.about.config as usize].roce.reads.is_some());
+        let config = &self.configs[end.about.config as usize];
+        let (serial, tells) = (end.about.serial, config.roce.reads.is_none() && config.ack_ahead == 0);
         while let Some(block) = end.blocks.front().copied().filter(|block| block.end <= una) {
             end.blocks.pop_front();
-            if !reads {
+            if tells {
                 end.acked_at = now;
                 self.acked.push(Acked { flow: serial, end: block.end, at: now });
             }

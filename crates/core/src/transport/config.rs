@@ -101,6 +101,12 @@ pub struct Config {
     pub ack_from: u64,
     /// A segment with this is acknowledged at once.
     pub ack_at_once: Flags,
+    /// The receiver acknowledges otherwise than the data came.
+    pub misbehaves: bool,
+    /// How far it acknowledges beyond the data that came, in bytes; 0 for an honest one.
+    pub ack_ahead: u64,
+    /// The receiver reports the data it holds.
+    pub reports_held: bool,
     /// Only whole segments of a window let segments out.
     pub whole_windows: bool,
     /// The congestion control answers marks one by one: they do not stop growth of themselves.
@@ -191,6 +197,10 @@ impl Config {
             ack_counts_bytes: s.ack_counts == Counted::Bytes,
             ack_from: s.ack_every * if s.ack_counts == Counted::Bytes { s.mss.as_u64() } else { 1 },
             ack_at_once: Flags::default().with_if(Flags::PUSH, s.ack_pushed),
+            misbehaves: s.misbehaves(),
+            ack_ahead: s.ack_ahead.map_or(0, |size| s.bytes(size)),
+            // A receiver that runs ahead conceals losses, so it reports no hole.
+            reports_held: s.sack && s.ack_ahead.is_none(),
             whole_windows: s.window_counts == Counted::Segments,
             counts_marks: echo == EchoMode::Counted && wanted == EcnUse::Counted,
             kind: match &transport.other {

@@ -140,11 +140,20 @@ impl Rack {
             self.uncount(&segment);
             self.segments.pop_front();
         }
-        // Acknowledgements end where segments end. `flight` rests on that: sacked or waiting segments are outstanding.
-        debug_assert!(self.segments.front().is_none_or(|s| s.seq >= una), "{una} is within a segment");
+        if let Some(front) = self.segments.front().copied().filter(|s| s.seq < una) {
+            self.cut(front, una);
+        }
         if self.segments.is_empty() {
             self.resent.clear();
         }
+    }
+
+    /// A misbehaving receiver acknowledges a part of the oldest segment. `flight` counts outstanding bytes, and what is
+    /// sacked or waits is among them; so the segment begins at `una` from now on.
+    #[cold]
+    fn cut(&mut self, front: Segment, una: u64) {
+        self.put(0, Segment { seq: una, ..front });
+        self.resent.iter_mut().filter(|(_, seq)| *seq == front.seq).for_each(|(_, seq)| *seq = una);
     }
 
     /// RFC 8985 s.6.2 steps 1 to 3.
@@ -351,9 +360,9 @@ impl Rack {
 
     /// Bytes of `outstanding` that are in the network (Linux `tcp_packets_in_flight`).
     ///
-    /// It is never negative. Segments cover `outstanding` without holes, since packets are sent, sent again and received
-    /// whole, and so an acknowledgement ends where a segment ends (asserted in [`Rack::on_ack`]). No segment is both
-    /// sacked and waiting: only segments that are not sacked are marked lost, and a sacked one is no longer lost.
+    /// It is never negative. Segments cover `outstanding` without holes, since packets are sent and sent again whole, and
+    /// the oldest begins at the acknowledgement ([`Rack::on_ack`]). No segment is both sacked and waiting: only segments
+    /// that are not sacked are marked lost, and a sacked one is no longer lost.
     pub fn flight(&self, outstanding: u64) -> u64 {
         outstanding + self.twice - self.sacked.0 - self.waiting
     }

@@ -110,6 +110,12 @@ impl Rates {
                 self.deliver(&record, now);
             }
         }
+        if let Some(front) = self.records.front_mut().filter(|r| r.seq < una) {
+            // A misbehaving receiver acknowledges a part of a segment, which gives no sample.
+            let part = if front.done { 0 } else { una - front.seq };
+            front.seq = una;
+            (self.delivered, self.newly) = (self.delivered + part, self.newly + part);
+        }
     }
 
     fn on_sacked(&mut self, first: u64, beyond: u64, now: Time) {

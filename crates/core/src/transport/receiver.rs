@@ -2,9 +2,12 @@
 //!
 //! Sources: RFC 9293 (order), RFC 5681 s.4.2 (delayed acknowledgements), RFC 2018 (SACK), RFC 3168
 //! s.6.1.3 (ECN-Echo until CWR), RFC 8257 s.3.2 (each mark echoed), RFC 9768 s.3.2.2 (marks counted), RFC
-//! 7323 s.4.3 (which timestamp is echoed).
+//! 7323 s.4.3 (which timestamp is echoed). Misbehaving receivers: Savage, Cardwell, Wetherall and Anderson 1999, "TCP
+//! Congestion Control with a Misbehaving Receiver", s.2.1 (ACK division) and s.2.3 (optimistic acknowledgements); RFC
+//! 3540 s.1 (marks that are hidden).
 //! Left out: reneging; a window that shrinks (the application reads at once, so the window is always
-//! the whole buffer, and is not carried in packets); D-SACK.
+//! the whole buffer, and is not carried in packets); D-SACK; Savage's forged duplicate acknowledgements (s.2.2) and
+//! stamps; acknowledgements that run ahead of their own accord and not as data come; RFC 3540's nonce.
 
 use super::config::Config;
 use super::ranges::Ranges;
@@ -120,7 +123,7 @@ impl Receiver {
             return self.on_control(packet, config, net);
         }
         let payload = u64::from(packet.size - headers);
-        let marked = self.counts.add(packet, net.now);
+        let marked = self.counts.add(packet, net.now) && !config.settings.hide_marks;
         self.echo_mark(packet, marked, config, net);
         // tcp_event_data_recv: after a gap longer than its own RTO, here the least there is.
         if config.settings.quick_acks > self.quick && net.now - self.last_data > config.settings.min_rto {
@@ -129,7 +132,7 @@ impl Receiver {
         self.last_data = net.now;
 
         let in_order = packet.seq == self.next && self.held.is_empty() && !packet.flags.any(Flags::FIN);
-        if in_order {
+        if in_order && !config.misbehaves {
             if self.pending == 0 {
                 self.echo_stamp = packet.stamp; // RFC 7323 s.4.3: of the oldest segment not acknowledged
             }
@@ -138,7 +141,7 @@ impl Receiver {
             let quick = self.quick > 0;
             self.quick -= u64::from(quick);
             if quick || self.pending >= config.ack_from || packet.flags.any(config.ack_at_once) {
-                self.acknowledge(config, net);
+                self.acknowledge(self.next, config, net);
             } else if self.ack_at == Time::MAX {
                 self.ack_at = expiry(net.now, config.settings.ack_delay, config.settings.timer_grain);
             }
@@ -202,6 +205,7 @@ impl Receiver {
         if packet.flags.any(Flags::FIN) {
             self.fin_at = Some(packet.seq + payload);
         }
+        let before = (self.next, self.top());
         let beyond = packet.seq + payload;
         if beyond <= self.next {
             self.quick = self.quick.max(config.settings.quick_acks); // tcp_data_queue, of old data
@@ -228,7 +232,46 @@ impl Receiver {
         // Any acknowledgement is one of those that were to go at once: Linux tcp_event_ack_sent ends ICSK_ACK_NOW and
         // calls tcp_dec_quickack_mode, RFC 9768's counter has been reported.
         self.quick -= u64::from(self.quick > 0);
-        self.acknowledge_apart(config, net);
+        if config.misbehaves {
+            let beyond = beyond + u64::from(packet.flags.any(Flags::FIN));
+            self.acknowledge_falsely(before, packet, beyond, config, net);
+        } else {
+            self.acknowledge_apart(config, net);
+        }
+    }
+
+    /// One beyond the newest byte that came.
+    fn top(&self) -> u64 {
+        self.held.end().unwrap_or(0).max(self.next)
+    }
+
+    /// Acknowledges more than came, or in pieces. A packet came up to `beyond`, a FIN included; before it the data in order
+    /// ended at `before.0`, and the newest at `before.1`.
+    fn acknowledge_falsely(
+        &mut self,
+        before: (u64, u64),
+        packet: &Packet,
+        beyond: u64,
+        config: &Config,
+        net: &mut Net,
+    ) {
+        let (mut from, mut to) = (before.0, self.next);
+        if config.ack_ahead > 0 {
+            // A sender ignores the acknowledgement of what it has not sent (RFC 9293 s.3.10.7.4). In slow start it has sent
+            // as much again as it has got acknowledged. Nothing lies beyond pushed data. A repeat shows that it ignored one.
+            let ahead = |top: u64| top + config.ack_ahead.min(top);
+            let ends = packet.flags.any(Flags(Flags::PUSH.0 | Flags::FIN.0));
+            from = ahead(before.1);
+            to = if ends || beyond <= before.1 { self.top().max(beyond) } else { ahead(self.top()) };
+            self.echo_stamp = packet.stamp; // the stamp of before a hole would look like a long round trip
+        }
+        let bytes = to.saturating_sub(from);
+        let pieces = (config.settings.ack_pieces * bytes.div_ceil(config.rules.mss)).min(bytes).max(1);
+        for piece in 1..pieces {
+            let part = u128::from(bytes) * u128::from(piece) / u128::from(pieces);
+            self.acknowledge(from + part as u64, config, net);
+        }
+        self.acknowledge(to, config, net);
     }
 
     /// Keeps the header for the echo; returns its bytes.
@@ -289,31 +332,31 @@ impl Receiver {
     /// Acknowledges all that came, from a place that few packets reach.
     #[inline(never)]
     fn acknowledge_apart(&mut self, config: &Config, net: &mut Net) {
-        self.acknowledge(config, net);
+        self.acknowledge(self.next, config, net);
     }
 
-    /// Acknowledges all that came.
+    /// Acknowledges all below `number`: for an honest receiver all that came in order.
     #[inline(always)]
-    fn acknowledge(&mut self, config: &Config, net: &mut Net) {
+    fn acknowledge(&mut self, number: u64, config: &Config, net: &mut Net) {
         self.pending = 0;
         self.ack_at = Time::MAX;
         self.marks.1 = 0;
         let ece = self.ecn && self.ce && !matches!(config.echo, EchoMode::Never | EchoMode::Counted);
         let mut flags = Flags::ACK.with_if(Flags::ECE, ece).with_ace(self.marks.0);
-        if self.fin_delivered() && !self.closed {
+        if self.fin_delivered() && !self.closed && number == self.next {
             // The application closes at the end of the stream: our FIN goes with the
             // acknowledgement, and again after the longest plausible round trip.
             flags = flags.with(Flags::FIN);
             self.ack_at = net.now + config.settings.initial_rto;
         }
-        self.reply(flags, self.next, config, net);
+        self.reply(flags, number, config, net);
     }
 
     #[inline(always)]
     fn reply(&mut self, flags: Flags, seq: u64, config: &Config, net: &mut Net) {
         let mut extension = NONE;
         let mut size = config.header;
-        if config.settings.sack && !self.held.is_empty() {
+        if config.reports_held && !self.held.is_empty() {
             let blocks = self.sack_blocks(config.settings.timestamps);
             size += 4 + 8 * u16::from(blocks.blocks); // RFC 2018 s.3, with two bytes of padding
             extension = net.extensions.put(&blocks);

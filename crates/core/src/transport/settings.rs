@@ -219,6 +219,11 @@ crate::params! {
         ack_counts: Counted = "segments", "", "RFC 9293 s.3.8.6.3 allows both; ns-2's two-way TCP: bytes";
         /// How long an acknowledgement may wait for the next segment.
         ack_delay: Span = "1ms", "(0s, 500ms]", "data centre; RFC 5681 s.4.2: at most 500 ms";
+        /// Acknowledgements by which a misbehaving receiver acknowledges each segment, each a part of its bytes (ACK division).
+        ack_pieces: u64 = 1, "[1, 1000]", "RFC 9293 s.3.8.6.3: one; Savage 1999 s.2.1 for more";
+        /// How far a misbehaving receiver acknowledges beyond the data that came, never further than as much again; or "none". Lost data
+        /// below it is never asked for again, so what holds it is not delivered (optimistic acknowledgements).
+        ack_ahead: Option<Size> = "none", "[1pkt, ]", "RFC 9293 s.3.10.7.4: none; Savage 1999 s.2.3";
         /// Segments at the start, after a gap of the minimum RTO, and after one that brought nothing new, that are acknowledged one by one.
         quick_acks: u64 = 0, "", "none in the RFCs; Linux: 16 (tcp_event_data_recv, tcp_data_queue)";
         /// Whether the last segment of what the application has written is acknowledged at once.
@@ -244,6 +249,8 @@ crate::params! {
         ect: Codepoint = "auto", "", "ECT(1) for Prague (RFC 9331 s.4.1), ECT(0) else (RFC 3168 s.5)";
         /// How the receiver reports marks.
         echo: EchoMode = "auto", "", "RFC 8257 s.3.2 for DCTCP, RFC 9768 for Prague, RFC 3168 else";
+        /// Whether a misbehaving receiver agrees on ECN and reports no mark. With `echo = "never"` it does not even agree.
+        hide_marks: bool = false, "", "RFC 3168 s.6.1.3: each mark is reported; RFC 3540 s.1 for one that hides them";
         /// The segments that ECN makes the receiver acknowledge at once.
         ecn_acks: EcnAcks = "change", "", "RFC 8257 s.3.2; Linux dctcp_ece_ack_update, tcp_ecn_accept_cwr, tcp_data_ecn_check";
         /// Whether a SYN that is sent again no longer asks for ECN.
@@ -264,6 +271,11 @@ impl TransportSettings {
     /// Whether an acknowledgement may wait for the next segment.
     pub(super) fn delays_acks(&self) -> bool {
         self.ack_every > 1 || self.ack_counts == Counted::Bytes
+    }
+
+    /// Whether the receiver acknowledges otherwise than the data came.
+    pub(super) fn misbehaves(&self) -> bool {
+        self.ack_pieces > 1 || self.ack_ahead.is_some()
     }
 
     /// Checks across settings.
@@ -304,10 +316,16 @@ impl TransportSettings {
         if self.pipe != Pipe::Rfc6675 && self.loss_detection == LossDetection::Rack {
             fault("pipe", "must be rfc6675 with loss_detection = \"rack\"".into(), "sack1".into());
         }
+        if self.misbehaves() && self.delays_acks() {
+            let rule =
+                "must be 1 with ack_pieces or ack_ahead: such a receiver acknowledges each segment at once";
+            fault("ack_every", rule.into(), self.ack_every.to_string());
+        }
         let below_one = |size: Size| self.bytes(size) < self.mss.as_u64();
         let windows = [
             ("initial_window", Some(self.initial_window)),
             ("receive_window", self.receive_window),
+            ("ack_ahead", self.ack_ahead),
             ("cwnd_max", self.cwnd_max),
             ("cwnd_floor", Some(self.cwnd_floor)),
         ];

@@ -25,6 +25,7 @@ mod latency;
 mod links;
 mod linux;
 mod locality;
+mod misbehaving;
 mod ndp;
 mod ns2;
 mod pacing;

@@ -67,7 +67,7 @@ fn a_lost_syn_leaves_a_window_of_one_segment() {
 
 /// Congestion window after each of the first `rounds` round trips, in segments, on a path whose round
 /// trip of 100 ms is long beside all transmissions.
-fn windows(rounds: u64, transport: Value) -> Vec<f64> {
+pub fn windows(rounds: u64, transport: Value) -> Vec<f64> {
     let slow = json!({"topology": {"delay": "25ms", "rate": "100Gbps"}, "duration": format!("{}ms", 100 * rounds + 60)});
     let trace: Run = watch(with(pair(transport, json!({})), slow), &["s0->switch"]);
     let (times, cwnd) = (trace.column("flow_trace", "time_ps"), trace.column("flow_trace", "cwnd_bytes"));

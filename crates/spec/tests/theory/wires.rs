@@ -21,6 +21,22 @@ fn sum(run: &Run, column: &str) -> f64 {
 /// Without jitter: two links of a transmission and a delay each.
 const EMPTY: f64 = (2 * (1028 * 800 + 20 * US)) as f64;
 
+/// Numbers of a class are those of its own packets: the others neither count nor are lost, and with all classes numbered
+/// together the same numbers meet both loads.
+#[test]
+fn losses_by_number_meet_one_class() {
+    let lost = |wire: Value| {
+        let mut document = stream(with(json!({"drop_packets": [3, 4, 7, 20, 21]}), wire));
+        let mut second = document["traffic"]["x"].clone();
+        second["start"] = json!("5us");
+        document["traffic"]["y"] = second;
+        run(document).column("datagrams", "lost")
+    };
+    assert_eq!(lost(json!({})), [3.0, 2.0]); // 3, 7 and 21 of the one, 4 and 20 of the other
+    assert_eq!(lost(json!({"drop_class": "x"})), [5.0, 0.0]);
+    assert_eq!(lost(json!({"drop_class": "y"})), [0.0, 5.0]);
+}
+
 /// Uniform times of mean 30 us lie between 0 and 60 us; who is not kept in order overtakes, and their mean delay is exact.
 #[test]
 fn jitter_adds_its_times() {

@@ -51,6 +51,9 @@ ACK_EVERY = (1, 2)
 
 ECHOES = ("auto", "accecn")
 
+MISBEHAVIOUR: dict[str, Any] = {"ack_pieces": 1, "ack_ahead": "none", "hide_marks": False}
+"""Settings of misbehaving receivers, and their values for an honest one."""
+
 __all__ = [
     "HONOURED",
     "controls",
@@ -127,7 +130,11 @@ def faults(load: str, transport: dict[str, Any]) -> list[Fault]:
     elif cc["kind"] != KERNEL:
         rule = f"must be one of {', '.join(controls())} on Linux, or any control of the kernel by its name"
         found.append(Fault(f"{path}.cc", rule, cc["kind"], 'cc = { kind = "kernel", name = "bbr" }'))
-    found += _fixed_faults(path, transport)
+    found += _fixed_faults(path, {key: transport[key] for key in transport if key not in MISBEHAVIOUR})
+    for key, honest in MISBEHAVIOUR.items():
+        if transport.get(key, honest) != honest:
+            rule = f"must be {json.dumps(honest)} on Linux: only the simulator has misbehaving receivers"
+            found.append(Fault(f"{path}.{key}", rule, transport[key]))
     if transport["burst"] > MOST_BURST:
         found.append(
             Fault(f"{path}.burst", f"must be at most {MOST_BURST} on Linux: 64 KB", transport["burst"])

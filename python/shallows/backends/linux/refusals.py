@@ -25,6 +25,7 @@ PORT = (
 
 NETEM = {
     "drop_packets": "netem loses packets by chance alone",
+    "drop_class": "netem numbers no packets",
     "mark": "where netem marks, it drops packets that are not ECN-capable",
     "mark_every": "netem marks by chance alone",
 }

@@ -133,18 +133,27 @@ fn faults_of_wires_are_whole(experiment: &Experiment, faults: &mut Faults) {
     let any = |has: fn(&PortPatch) -> bool| experiment.ports.iter().any(|over| has(&over.settings));
     let jitter = any(|port| port.jitter.is_some_and(|mean| mean > Span::ZERO));
     let bursts = any(|port| port.burst_begins.is_some_and(|chance| chance > 0.0));
+    let planned = any(|port| port.drop_packets.as_ref().is_some_and(|numbers| !numbers.is_empty()));
+    let classes: BTreeSet<&str> = experiment.loads.iter().map(|load| load.class.as_str()).collect();
     for over in &experiment.ports {
         let port = &over.settings;
+        let class = port.drop_class.as_ref().and_then(Option::as_deref);
+        if let Some(class) = class.filter(|class| !classes.contains(class)) {
+            let known: Vec<&str> = classes.iter().copied().collect();
+            let rule = unknown(Code::NotFound, "class", class, &known).judged_by(&["classes"]);
+            faults.add(&format!("port.{}.drop_class", over.ports.0.join(",")), rule, &class.into());
+        }
         let idle = [
-            ("jitter_law", port.jitter_law.map(|law| law.show()), jitter, "jitter"),
-            ("jitter_correlation", port.jitter_correlation.map(Value::from), jitter, "jitter"),
-            ("jitter_order", port.jitter_order.map(|order| order.show()), jitter, "jitter"),
-            ("burst_ends", port.burst_ends.map(Value::from), bursts, "burst_begins"),
-            ("burst_loss", port.burst_loss.map(Value::from), bursts, "burst_begins"),
+            ("drop_class", class.map(Value::from), planned, "drop_packets"),
+            ("jitter_law", port.jitter_law.map(|law| law.show()), jitter, "jitter above zero"),
+            ("jitter_correlation", port.jitter_correlation.map(Value::from), jitter, "jitter above zero"),
+            ("jitter_order", port.jitter_order.map(|order| order.show()), jitter, "jitter above zero"),
+            ("burst_ends", port.burst_ends.map(Value::from), bursts, "burst_begins above zero"),
+            ("burst_loss", port.burst_loss.map(Value::from), bursts, "burst_begins above zero"),
         ];
         for (key, value, _, needed) in idle.into_iter().filter(|(_, _, used, _)| !used) {
             if let Some(value) = value {
-                let rule = Code::Conflict.rule(format!("changes nothing: no port has {needed} above zero"));
+                let rule = Code::Conflict.rule(format!("changes nothing: no port has {needed}"));
                 faults.add(&format!("port.{}.{key}", over.ports.0.join(",")), rule, &value);
             }
         }

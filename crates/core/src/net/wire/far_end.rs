@@ -72,7 +72,8 @@ impl Network {
         let port = &mut self.ports[number as usize];
         let jitter = port.faults.as_mut().and_then(|faults| faults.jitter.as_mut());
         let at = jitter.map_or(now, |jitter| jitter.lands(now));
-        let lost = port.faults.as_mut().is_some_and(|faults| faults.lose(packet.size));
+        let class = directory.connections.get(packet.flow as usize).map(|connection| connection.class);
+        let lost = port.faults.as_mut().is_some_and(|faults| faults.lose(packet.size, class));
         if !lost && port.faults.as_mut().is_some_and(|faults| faults.marks(packet)) {
             packet.flags = packet.flags.with(Flags::CE);
             // Its arrival is not in the counts either.

@@ -12,8 +12,10 @@ use std::collections::VecDeque;
 /// Faults injected on a wire, planned or each with its probability a packet.
 #[derive(Debug)]
 pub struct WireFaults {
-    /// Packets that came to the far end so far.
+    /// Packets that came to the far end so far, of the class `planned_of` alone if that is one.
     pub seen: u64,
+    /// The class whose packets are numbered, or none: all are.
+    pub planned_of: Option<u16>,
     /// Numbers of those to lose, the next one last.
     pub doomed: Vec<u64>,
     /// Lost.
@@ -57,10 +59,12 @@ impl WireFaults {
         (planned || self.random_marks.chance(self.mark)) && !packet.flags.any(Flags::CE)
     }
 
-    /// Whether the packet of so many bytes that has come to the far end is lost; call once for each.
-    pub fn lose(&mut self, bytes: u16) -> bool {
-        self.seen += 1;
-        let planned = self.doomed.pop_if(|number| *number == self.seen).is_some();
+    /// Whether the packet of so many bytes, of a connection of this class, that has come to the far end is lost; call once
+    /// for each.
+    pub fn lose(&mut self, bytes: u16, class: Option<u16>) -> bool {
+        let numbered = self.planned_of.is_none() || self.planned_of == class;
+        self.seen += u64::from(numbered);
+        let planned = numbered && self.doomed.pop_if(|number| *number == self.seen).is_some();
         let by_chance = self.random.chance(self.loss);
         let in_burst = self.bursts.as_mut().is_some_and(Bursts::lose);
         let spoilt = self.bit_errors.as_mut().is_some_and(|bits| bits.spoil(bytes));

@@ -1,0 +1,148 @@
+"""Cyclic buffer dependencies of a network: the ports that can wait for each other under flow control.
+
+A packet that came to a switch by one port waits there for the port by which it goes on. If such waits form a
+circle, the network can deadlock (Dally and Seitz 1987, of channels; Hu et al. 2016, HotNets, of PFC). Each of
+several equal ways counts, whichever of them a flow's hash takes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shallows import _core
+
+Port = int
+
+__all__ = ["Cycle", "Network", "shortest_cycle"]
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """Ports that wait for each other in a circle, and flows (sender, receiver) that make all these waits."""
+
+    ports: list[str]
+    flows: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Network:
+    """Nodes and ports of a plan (`_core.plan`)."""
+
+    nodes: list[dict[str, Any]]
+    ports: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, experiment: Mapping[str, Any]) -> Network:
+        """The network of an experiment. Raises SpecError."""
+        plan = json.loads(_core.plan(json.dumps(experiment)))
+        return cls(plan["nodes"], plan["ports"])
+
+    def cables(self) -> list[tuple[Port, Port]]:
+        """Both ports of each cable between two switches."""
+        hosts = {place for place, node in enumerate(self.nodes) if node["host"]}
+        return [
+            (number, port["back"])
+            for number, port in enumerate(self.ports)
+            if port["back"] is not None and number < port["back"] and not hosts & {port["from"], port["to"]}
+        ]
+
+    def tables(self, without: Collection[Port]) -> list[dict[int, list[Port]]]:
+        """By host, in order, the next ports of each node towards it without some ports, as the core has them.
+
+        Raises SpecError if a host cannot be reached.
+        """
+        kept = [number for number in range(len(self.ports)) if number not in without]
+        cables = [number for number in kept if number < self.ports[number]["back"]]
+        names = {host: [n["name"] for n in self.nodes if n["host"] is host] for host in (True, False)}
+        rows = [
+            {
+                "from": self.nodes[self.ports[number]["from"]]["name"],
+                "to": self.nodes[self.ports[number]["to"]]["name"],
+                "rate": f"{self.ports[number]['rate_bps']}bps",
+                "delay": f"{self.ports[number]['delay_ps']}ps",
+            }
+            for number in cables
+        ]
+        hosts = names[True]
+        document = {
+            "duration": "1s",
+            "topology": {"kind": "graph", "hosts": hosts, "switches": names[False], "links": rows},
+            "queue": "drop-tail",
+            "transport": {"cc": "newreno"},
+            "traffic": {"any": {"kind": "bulk", "from": hosts[0], "to": hosts[1]}},
+        }
+        text = json.dumps(document)
+        plan, ways = json.loads(_core.plan(text)), json.loads(_core.ways(text))
+        mine = [self._of_name(plan, port) for port in range(len(plan["ports"]))]
+        node = {n["name"]: place for place, n in enumerate(self.nodes)}
+        place = [node[n["name"]] for n in plan["nodes"]]
+        by_host = [node[n["name"]] for n in plan["nodes"] if n["host"]]
+        found: dict[int, dict[int, list[Port]]] = {host: {} for host in by_host}
+        for host, row in zip(by_host, plan["routes"], strict=True):
+            found[host] = {place[at]: [mine[port]] for at, port in enumerate(row) if port is not None}
+        for group in ways:
+            for host in group["hosts"]:
+                found[by_host[host]][place[group["node"]]] = [mine[port] for port in group["ports"]]
+        return [found[host] for host in sorted(found)]
+
+    def _of_name(self, plan: Mapping[str, Any], number: int) -> Port:
+        """The port with the same ends: bundles lead the same way."""
+        ends = [plan["nodes"][plan["ports"][number][key]]["name"] for key in ("from", "to")]
+        known = {
+            (self.nodes[port["from"]]["name"], self.nodes[port["to"]]["name"]): place
+            for place, port in reversed(list(enumerate(self.ports)))
+        }
+        return known[ends[0], ends[1]]
+
+
+def shortest_cycle(network: Network, without: Collection[Port] = ()) -> Cycle | None:
+    """The shortest circle of ports that wait for each other, or None: then no flows deadlock."""
+    hosts = [place for place, node in enumerate(network.nodes) if node["host"]]
+    waits: dict[Port, dict[Port, tuple[int, int]]] = {}
+    for host, table in zip(hosts, network.tables(without), strict=True):
+        for sender in (one for one in hosts if one != host):
+            for port, following in _steps(network, table, sender):
+                waits.setdefault(port, {}).setdefault(following, (sender, host))
+    cycles = [found for port in waits if (found := _back_to(port, waits))]
+    if not cycles:
+        return None
+    ports = min(cycles, key=lambda cycle: (len(cycle), cycle))
+    pairs = [waits[a][b] for a, b in zip(ports, [*ports[1:], ports[0]], strict=True)]
+    names = [(network.nodes[a]["name"], network.nodes[b]["name"]) for a, b in dict.fromkeys(pairs)]
+    return Cycle([network.ports[port]["name"] for port in ports], names)
+
+
+def _steps(network: Network, table: Mapping[int, list[Port]], sender: int) -> list[tuple[Port, Port]]:
+    """Each port of a sender's ways with each that follows it."""
+    found, seen, ahead = [], set(), deque(table.get(sender, []))
+    while ahead:
+        port = ahead.popleft()
+        if port in seen:
+            continue
+        seen.add(port)
+        following = table.get(network.ports[port]["to"], [])
+        found += [(port, one) for one in following]
+        ahead.extend(following)
+    return found
+
+
+def _back_to(start: Port, waits: Mapping[Port, Mapping[Port, Any]]) -> list[Port] | None:
+    """The shortest way from a port back to itself."""
+    came: dict[Port, Port] = {}
+    ahead = deque([start])
+    while ahead:
+        port = ahead.popleft()
+        for following in waits.get(port, {}):
+            if following == start:
+                way = [port]
+                while way[-1] != start:
+                    way.append(came[way[-1]])
+                return way[::-1]
+            if following not in came:
+                came[following] = port
+                ahead.append(following)
+    return None

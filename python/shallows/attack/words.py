@@ -1,0 +1,31 @@
+"""A find's verdict, values and margins in words, for the terminal and the page."""
+
+from __future__ import annotations
+
+from shallows import terminal
+from shallows.attack.attack import Attacked
+from shallows.attack.shrink import Neighbour
+
+MEANING = {
+    "weakness": "it holds on all further seeds, with and without jitter",
+    "artefact": "it vanishes under a packet time of jitter: it needs the exact order of packets",
+    "not-determined": "it holds on some seeds only",
+}
+
+__all__ = ["MEANING", "margin", "value_text"]
+
+
+def margin(near: Neighbour, value: float, unit: str) -> str:
+    """The values between which the find still holds, as far as they were tried."""
+    return ", ".join(f"{end:.4g}{unit}" for end in near.holds_between(value))
+
+
+def value_text(found: Attacked, value: float | None) -> str:
+    """A value of the objective: a share in %, or a number with its unit."""
+    if value is None:
+        return "no value"
+    return (
+        f"{100 * value:.3g} %"
+        if found.objective.share
+        else terminal.readable(found.objective.expectation.metric, value)
+    )
