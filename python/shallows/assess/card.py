@@ -46,7 +46,7 @@ class Row(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """What is assessed: its name, the Python file that holds it or "", and settings of a discipline."""
+    """The candidate: its name, the Python file that holds it or "", and settings of a discipline."""
 
     name: str
     module: str

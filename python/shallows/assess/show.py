@@ -24,7 +24,7 @@ WAYS = {"at_most": "at most ", "at_least": "at least "}
 
 
 def note(work: Work) -> str:
-    """What the source of the card says of thresholds, and how to read the card."""
+    """The remark of the card's source on thresholds, and the way to read the card."""
     return f"{work.card.note} {NOTE.format(yardsticks=', '.join(work.card.yardsticks))}"
 
 

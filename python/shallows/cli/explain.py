@@ -1,4 +1,4 @@
-"""`./shallows explain`: what happened to one connection, in sentences."""
+"""`./shallows explain`: the story of one connection, in sentences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Flow = Annotated[
 ]
 
 MOST = 10
-"""Episodes that are told one by one."""
+"""Episodes with a sentence of their own."""
 HOW = {
     "SACK": "SACK reported {them}",
     "duplicate acknowledgements": "three duplicate acknowledgements reported {them}",
@@ -50,7 +50,7 @@ CAUSES = {
 def explain(
     name: Name, flow: Flow, store: StorePath = None, as_json: Json = False, allow_memory: AllowMemory = False
 ) -> None:
-    """What happened to one connection of TCP: losses, their repair, marks, and what limited it."""
+    """The story of one connection of TCP: losses, their repair, marks, and the limit of its sender."""
     from shallows.tables.story import tell
 
     title, tables, experiment, _ = runs_of("explain", name, store, allow_memory)[0]
@@ -83,7 +83,7 @@ def _min_rto(experiment: dict[str, Any], flows: Any, flow: int) -> int:
 
 
 def sentences(story: Story) -> Iterator[str]:
-    """The story in words: who, each episode, other losses, marks, and what limited the sender."""
+    """The story in words: ends, each episode, other losses, marks, and the limits of the sender."""
     about = story.flow
     ended = f"ended at {_time(about['end_ps'])}" if about["end_ps"] is not None else "did not end in the run"
     who = f"Flow {about['id']} (class {about['class']}, {about['cc']})"

@@ -1,4 +1,4 @@
-"""What happened to one connection of TCP, from the tables of a run with `probe.audit`.
+"""The story of one connection of TCP, from the tables of a run with `probe.audit`.
 
 Losses form episodes: an episode lasts from its first loss to the acknowledgement that covers its last one.
 The cause of each pause of the sender follows from the instant at which it ends: at an acknowledgement the
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-__all__ = ["Episode", "Story", "tell"]
+__all__ = ["Episode", "Seen", "Story", "see", "tell"]
 
 NEAR_PS = 1000
 """Instants that differ by this at most are the same: times at ports are rounded to whole picoseconds."""
@@ -58,11 +58,24 @@ class Story:
     waits: dict[str, int] = field(default_factory=dict)
 
 
-def tell(tables: Tables, flow: int, min_rto: int) -> Story:
-    """The story of a connection. `min_rto` is in ps. Raises KeyError for a number that no connection has."""
+class Seen(NamedTuple):
+    """The packets of a connection: data as they left each port and their sender, acknowledgements, and losses.
+
+    `lost` has a payload for data only; for others it is null.
+    """
+
+    about: dict[str, Any]
+    data: pl.DataFrame
+    sent: pl.DataFrame
+    acks: pl.DataFrame
+    lost: pl.DataFrame
+
+
+def see(tables: Tables, flow: int) -> Seen | None:
+    """The packets of a connection in the order of their times; None if no connection has the number."""
     found = tables["flows"].filter(pl.col("id") == flow)
     if found.is_empty():
-        raise KeyError(flow)
+        return None
     about = found.row(0, named=True)
     rows = tables["packets"].filter(pl.col("flow") == flow).sort("time_ps")
     plain = pl.col("port").str.replace(r"#\d+$", "")
@@ -70,9 +83,18 @@ def tell(tables: Tables, flow: int, min_rto: int) -> Story:
     sent = data.filter(plain.str.starts_with(f"{about['src']}->"))
     back = rows.filter((pl.col("reverse") == 1) & pl.col("landed_ps").is_not_null() & (pl.col("lost") == 0))
     acks = back.filter(plain.str.ends_with(f"->{about['src']}")).sort("landed_ps")
-    every = _lost(tables, rows, flow)
-    lost = every.join(sent.select("seq", "stamp_ps", "payload").unique(), on=["seq", "stamp_ps"], how="left")
-    mine = lost.filter((pl.col("reverse") == 0) & pl.col("payload").is_not_null()).sort("time_ps")
+    known = sent.select("seq", "stamp_ps", "payload").unique()
+    lost = _lost(tables, rows, flow).join(known, on=["seq", "stamp_ps"], how="left")
+    return Seen(about, data, sent, acks, lost.sort("time_ps"))
+
+
+def tell(tables: Tables, flow: int, min_rto: int) -> Story:
+    """The story of a connection. `min_rto` is in ps. Raises KeyError for a number that no connection has."""
+    seen = see(tables, flow)
+    if seen is None:
+        raise KeyError(flow)
+    about, data, sent, acks, lost = seen
+    mine = lost.filter((pl.col("reverse") == 0) & pl.col("payload").is_not_null())
     handshakes = lost.filter(
         (pl.col("reverse") == 0) & pl.col("payload").is_null() & (pl.col("pure_ack") == 0)
     )
@@ -95,9 +117,11 @@ def tell(tables: Tables, flow: int, min_rto: int) -> Story:
 def _lost(tables: Tables, rows: pl.DataFrame, flow: int) -> pl.DataFrame:
     """Packets that ports dropped or wires lost, each with the cause."""
     names = ["time_ps", "port", "reverse", "pure_ack", "seq", "stamp_ps", "cause"]
-    dropped = tables["losses"].filter(pl.col("flow") == flow).select(names)
     wires = rows.filter(pl.col("lost") == 1).with_columns(cause=pl.lit("drops_wire")).select(names)
-    return pl.concat([dropped, wires.cast(dict(dropped.schema))]).sort("time_ps")
+    if "losses" not in tables:
+        return wires
+    dropped = tables["losses"].filter(pl.col("flow") == flow).select(names)
+    return pl.concat([dropped, wires.cast(dict(dropped.schema))])
 
 
 def _repairs(lost: pl.DataFrame, acks: pl.DataFrame) -> list[int | None]:
@@ -156,7 +180,7 @@ def _episode(
 def _how(
     lost: pl.DataFrame, again: pl.DataFrame, sent: pl.DataFrame, acks: pl.DataFrame, min_rto: int
 ) -> tuple[str, int]:
-    """What told the sender about the losses, and for how long it was silent before it repeated the first."""
+    """The sender's reason to repeat the first loss, and the length of its silence before that."""
     if again.is_empty():
         return "nothing", 0
     seq, time = int(again["seq"][0]), int(again["time_ps"][0])
