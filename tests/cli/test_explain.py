@@ -82,6 +82,20 @@ def test_a_probe_is_told_from_the_retransmission_timer(tmp_path):
     assert episode.silence < 200 * MS
 
 
+def test_a_link_that_goes_down_loses_packets_on_its_wire_and_in_its_queue(tmp_path):
+    link = {"link": "left<->right"}
+    down = {"a": {"at": "40ms", "state": "down", **link}, "b": {"at": "41ms", "state": "up", **link}}
+    full = {"transport": {"profile": "linux", "cc": "newreno", "receive_window": "40pkt"}}
+    bulk = {"kind": "bulk", "from": "l0", "to": "r0"}
+    found = story(tmp_path, bulk, "90ms", event=down, **full)
+    [episode] = found.episodes
+    assert set(episode.places) == {("left->right", "drops_cut"), ("left->right", "drops_dead")}
+    # A wire of 1 ms holds eight packets of 120 us; the others of the window waited or came later.
+    assert episode.places["left->right", "drops_cut"] == 8
+    assert sum(episode.places.values()) == episode.packets <= 40
+    assert found.acks_lost > 0
+
+
 def test_the_time_of_a_sender_without_data_is_its_applications(tmp_path):
     each = {"kind": "messages", "from": "l0", "to": "r0", "bytes": "1448B", "interval": "10ms", "count": 5}
     found = story(tmp_path, each, "60ms")

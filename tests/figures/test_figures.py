@@ -287,7 +287,9 @@ def test_time_sequence_tells_repeats_from_first_packets():
         | {"sack0_first": 1000, "sack0_beyond": 2000},
     ]
     frame = pl.DataFrame(packets, infer_schema_length=None)
-    found = {"flows": pl.DataFrame({"id": [0], "src": ["a"], "dst": ["b"]}), "packets": frame}
+    queues = pl.DataFrame({"port": ["a->b", "b->a"], "drops_wire": [1, 0], "drops_cut": [0, 0]})
+    flows = pl.DataFrame({"id": [0], "src": ["a"], "dst": ["b"]})
+    found = {"flows": flows, "packets": frame, "queues": queues}
     got = time_sequence.info(found)
     assert got.sent[0].tolist() == [1, 2] and got.sent[1].tolist() == [0, 1]
     assert (got.again[0].tolist(), got.lost[0].tolist(), got.acked[0].tolist()) == ([5], [1], [4])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,11 +41,6 @@ WAITS = {
     "handshake": "in the handshake",
     "sending": "sending",
 }
-CAUSES = {
-    "drops_full": "the queue was full",
-    "drops_aqm": "the discipline's law dropped {them}",
-    "drops_wire": "an injected fault of the wire",
-}
 
 
 def explain(
@@ -71,7 +67,7 @@ def explain(
 
 def _min_rto(experiment: dict[str, Any], flows: Any, flow: int) -> int:
     """The least retransmission timeout of the connection, in ps. Raises SpecError for other transports."""
-    from shallows._core import parse_quantity
+    from shallows import _core
     from shallows.document.schema import facts
 
     load = flows.filter(flows["id"] == flow)["traffic"][0]
@@ -79,7 +75,8 @@ def _min_rto(experiment: dict[str, Any], flows: Any, flow: int) -> int:
     if other := facts("transport", transport["profile"])["not_tcp"]:
         rule = f"must be a connection of TCP to be explained; this one is over {other}"
         raise SpecError([Fault("FLOW", rule, flow)])
-    return int(parse_quantity("span", transport["min_rto"]))
+    part = {"traffic": {load: experiment["traffic"][load]}}
+    return _core.numbers(json.dumps(part))[f"traffic.{load}.transport.min_rto"]
 
 
 def sentences(story: Story) -> Iterator[str]:
@@ -114,18 +111,20 @@ def sentences(story: Story) -> Iterator[str]:
 
 
 def _told(episode: Episode) -> str:
+    from shallows.tables.drops import causes
+
     them = "it" if episode.packets == 1 else "them"
+    why = {cause.column: cause.why for cause in causes()}
     places = " and ".join(
-        f"{count} at {port} ({CAUSES.get(cause, cause).format(them=them)})"
-        if len(episode.places) > 1
-        else f"at {port} ({CAUSES.get(cause, cause).format(them=them)})"
+        f"{f'{count} ' if len(episode.places) > 1 else ''}at {port} ({why[cause]})"
         for (port, cause), count in episode.places.items()
     )
     many = episode.end > episode.begin
     when = (
         f"between {_time(episode.begin)} and {_time(episode.end)}" if many else f"at {_time(episode.begin)}"
     )
-    told = f"{_count(episode.packets, 'packet')} {_was(episode.packets)} lost {when} {places}"
+    colon = ":" if len(episode.places) > 1 else ""
+    told = f"{_count(episode.packets, 'packet')} {_was(episode.packets)} lost {when}{colon} {places}"
     if episode.again is None:
         return f"{told}; the run ended before {_was(episode.packets, 'it was', 'they were')} sent again."
     how = HOW[episode.how].format(them=them, silence=_time(episode.silence))

@@ -59,7 +59,7 @@ class Story:
 
 
 class Seen(NamedTuple):
-    """The packets of a connection: data as they left each port and their sender, acknowledgements, and losses.
+    """The packets of a connection: data at each port and at the sender, acknowledgements, and losses.
 
     `lost` has a payload for data only; for others it is null.
     """
@@ -117,11 +117,25 @@ def tell(tables: Tables, flow: int, min_rto: int) -> Story:
 def _lost(tables: Tables, rows: pl.DataFrame, flow: int) -> pl.DataFrame:
     """Packets that ports dropped or wires lost, each with the cause."""
     names = ["time_ps", "port", "reverse", "pure_ack", "seq", "stamp_ps", "cause"]
-    wires = rows.filter(pl.col("lost") == 1).with_columns(cause=pl.lit("drops_wire")).select(names)
+    wires = _on_wires(rows, tables["queues"]).select(names)
     if "losses" not in tables:
         return wires
     dropped = tables["losses"].filter(pl.col("flow") == flow).select(names)
     return pl.concat([dropped, wires.cast(dict(dropped.schema))])
+
+
+def _on_wires(rows: pl.DataFrame, queues: pl.DataFrame) -> pl.DataFrame:
+    """Packets that wires lost: by an injected fault as they landed, or earlier by a link that went down."""
+    took = pl.col("landed_ps") - pl.col("time_ps")
+    usual = rows.filter(pl.col("lost") == 0).group_by("port").agg(took.median().alias("usual"))
+    lost = rows.filter(pl.col("lost") == 1).join(usual, on="port", how="left")
+    counted = lost.join(queues.select("port", "drops_wire", "drops_cut"), on="port", how="left")
+    early = (took < pl.col("usual")) | (pl.col("drops_wire") == 0)
+    return counted.with_columns(
+        cause=pl.when((pl.col("drops_cut") > 0) & early)
+        .then(pl.lit("drops_cut"))
+        .otherwise(pl.lit("drops_wire"))
+    )
 
 
 def _repairs(lost: pl.DataFrame, acks: pl.DataFrame) -> list[int | None]:
