@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from shallows.assess.card import Row
 from shallows.assess.criteria import Card
@@ -57,7 +58,7 @@ def judge(wanted: Mapping[str, Sequence[str]], rows: Sequence[Row]) -> list[Judg
         words = [row.verdict, row.why or (worst.error if worst else ""), f"in {worst.name}" if worst else ""]
         estimate = worst.estimate if worst else None
         measured = ", ".join([*filter(None, words), *([str(estimate)] if estimate else [])])
-        verdict = "holds" if row.verdict in wanted[row.id] else "differs"
+        verdict: Literal["holds", "differs"] = "holds" if row.verdict in wanted[row.id] else "differs"
         found.append(Judged(expectation, "", verdict, measured, estimate))
     return found
 

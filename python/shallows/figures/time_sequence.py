@@ -33,8 +33,8 @@ def info(
 
     Errors: ValueError if the run did not record the packets of the flow at its sender.
     """
-    chosen = tables["flows"]["id"].min() if flow is None else flow
-    seen = None if chosen is None else see(tables, int(chosen))  # type: ignore[arg-type]
+    chosen = next(iter(tables["flows"]["id"].sort()), 0) if flow is None else flow
+    seen = see(tables, chosen)
     if seen is None or seen.sent.is_empty():
         raise ValueError(f"no packets of flow {chosen} at its sender: set probe.audit, or probe.packets")
     sent, acks = seen.sent, seen.acks

@@ -121,7 +121,7 @@ def _lost(tables: Tables, rows: pl.DataFrame, flow: int) -> pl.DataFrame:
     if "losses" not in tables:
         return wires
     dropped = tables["losses"].filter(pl.col("flow") == flow).select(names)
-    return pl.concat([dropped, wires.cast(dict(dropped.schema))])
+    return pl.concat([dropped, wires.cast(dropped.schema)])
 
 
 def _on_wires(rows: pl.DataFrame, queues: pl.DataFrame) -> pl.DataFrame:
