@@ -105,10 +105,10 @@ def test_a_planted_fault_turns_its_rows(fault, rows, runner):
 
 PLANTED = [
     ("l4s", "prague", "cubic", ["L4", "L8"]),
-    ("datacentre", f"{CONTROLS}:good", f"{CONTROLS}:never-backs-off", ["D5"]),
-    (QUEUE, "codel", "codel,target=1us,interval=10us", ["Q1"]),
+    ("datacentre", "dctcp", "cubic", ["D5"]),
+    (QUEUE, "codel", "codel,target=1s,limit=1000pkt", ["Q1"]),
 ]
-"""Card, a good candidate and a bad one: CUBIC with ECT(1), a window that stays, drops at each instant."""
+"""Card, a good candidate and a bad one: CUBIC with ECT(1), CUBIC in a full buffer, a law that never acts."""
 
 
 @pytest.mark.parametrize(("kind", "good", "bad", "rows"), PLANTED)
