@@ -11,17 +11,21 @@ import argparse
 from pathlib import Path
 
 from shallows.assess import card, show
+from shallows.assess.criteria import CARDS, QUEUE
+from shallows.assess.criteria import card as named
 from shallows.execution.runner import Runner
 
 CONTROLS = ("newreno", "cubic", "dctcp", "prague", "bbr3")
+OTHERS = (("l4s", "prague"), ("datacentre", "dctcp"), (QUEUE, "codel"))
+"""A candidate for each of the other cards."""
 PLACE = Path(__file__).parent.parent / "docs/how-to/cards.md"
-HEAD = """# Cards of five controls
+HEAD = """# Cards of controls and of a queue
 
 <!-- Made by tools/cards.py; do not edit. -->
 
 [Assess a congestion control](assess.md) explains the rows and verdicts. Each card is the quick one, with
-{seeds} seeds on the simulator. The thresholds are this project's, not those of RFC 9743.
-CUBIC and NewReno are the yardsticks, so many of their own ratios are 1.
+{seeds} seeds on the simulator. The thresholds are this project's, and no RFC's.
+CUBIC and NewReno are yardsticks of most cards, so many of their own ratios are 1.
 """
 
 
@@ -33,16 +37,23 @@ def main() -> None:
     given = options.parse_args()
     runner = Runner.of(store=given.store, workers=given.workers)
     parts = [HEAD.format(seeds=card.QUICK_SEEDS)]
-    for control in CONTROLS:
-        work = card.plan(control, True)
-        rows = card.assess(work, runner)
-        parts.append(f"\n## {control}\n\n```sh\n./shallows assess {control} --quick\n```\n\n")
-        parts.append("| row | criterion | verdict | reading |\n|---|---|---|---|\n")
-        parts += [
-            f"| {row.id} | {row.about['title']} | {row.verdict} | {show.reading(control, row)} |\n"
-            for row in rows
-        ]
+    parts += [_part(CARDS[0], control, control, runner) for control in CONTROLS]
+    for kind, candidate in OTHERS:
+        title = f"{candidate}: {named(kind).title}"
+        parts.append(_part(kind, candidate, title, runner))
     PLACE.write_text("".join(parts), encoding="utf-8")
+
+
+def _part(kind: str, candidate: str, title: str, runner: Runner) -> str:
+    """A card with its command."""
+    command = show.command("./shallows", candidate, True, "simulator", None, kind=kind)
+    table = "| row | criterion | verdict | reading |\n|---|---|---|---|\n"
+    rows = card.assess(card.plan(candidate, True, kind=kind), runner)
+    lines = [
+        f"| {row.id} | {row.about['title']} | {row.verdict} | {show.reading(candidate, row)} |\n"
+        for row in rows
+    ]
+    return f"\n## {title}\n\n```sh\n{command}\n```\n\n{table}{''.join(lines)}"
 
 
 if __name__ == "__main__":

@@ -338,6 +338,7 @@ def _facts(facts: dict[str, Any]) -> list[str]:
         lines.append(f"Fills the tables: {', '.join(f'`{name}`' for name in tables)}.")
     if there := facts["elsewhere"]:
         lines.append(f"Backends beside the simulator: {', '.join(BACKENDS[name] for name in there)}.")
+    lines += [f"{name.capitalize()}: {text}" for name, text in facts["words"].items() if text]
     return ["\n".join(f"- {line}" for line in lines) + "\n"] if lines else []
 
 

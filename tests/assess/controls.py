@@ -6,6 +6,8 @@ import shallows
 class Good(shallows.CongestionControl):
     """Slow start, one segment a round trip, half at congestion, restart after idle. RFC 5681."""
 
+    words = {"deviations": "None: the rules of RFC 5681."}  # noqa: RUF012
+
     def start(self, flow):
         self.mss, self.cwnd = flow.mss, flow.initial_window
         self.restart = flow.initial_window
@@ -131,3 +133,9 @@ class Crashes(Good):
 
     def on_congestion(self, why, ack):
         self.cwnd = 1 / 0
+
+
+class BadWords(Good):
+    """The fault: its words are a number."""
+
+    words = {"scope": 3}  # noqa: RUF012

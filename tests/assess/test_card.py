@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from shallows.assess import card, judge, show
-from shallows.assess.criteria import NAMES
+from shallows.assess import card, cells, judge, show
+from shallows.assess.criteria import CARDS, QUEUE, criterion
+from shallows.assess.criteria import card as named
 from shallows.errors import SpecError
 from shallows.execution.jobs import Outcome
 from shallows.execution.runner import Runner
@@ -29,33 +30,92 @@ def runner(tmp_path_factory):
     return Runner.of(store=tmp_path_factory.mktemp("store"), workers=2)
 
 
-def verdicts(control, runner, *rows):
-    return {row.id: row for row in card.assess(card.plan(control, True, rows), runner)}
+def verdicts(control, runner, *rows, kind=CARDS[0]):
+    return {row.id: row for row in card.assess(card.plan(control, True, rows, kind=kind), runner)}
 
 
 def turned(found):
     return [row for row, each in found.items() if each.verdict in TURNED]
 
 
-def test_every_row_has_a_file_with_a_reason():
-    home = ROOT / "python/shallows/assess/criteria"
-    assert {f"{name.lower()}.toml" for name in NAMES} == {path.name for path in home.glob("*.toml")}
-    for row, about in card.plan("cubic", True).criteria.items():
-        told = about.get("not_run") or about.get("worst_of") or (about["reason"] and about["cells"])
-        assert told, row
+@pytest.mark.parametrize("kind", [*CARDS, QUEUE])
+@pytest.mark.parametrize("quick", [True, False])
+def test_every_row_has_a_file_with_a_reason(kind, quick):
+    home = ROOT / "python/shallows/assess/criteria" / kind
+    rows = named(kind).rows
+    assert {f"{row.lower()}.toml" for row in rows} | {"card.toml"} == {path.name for path in home.glob("*")}
+    for row in rows:
+        about = criterion(kind, row)
+        cells.choose(about, quick)
+        judged = about.get("reason") and (about.get("cells") or about.get("words"))
+        assert about.get("not_run") or about.get("worst_of") or judged, row
+        names = [cell["name"] for cell in about.get("cells", ())]
+        assert len(set(names)) == len(names), row
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject"), [("l4s", "prague"), ("datacentre", "dctcp"), (QUEUE, "codel"), (CARDS[0], "cubic")]
+)
+def test_the_checker_takes_every_cell_of_a_full_card(kind, subject):
+    work = card.plan(subject, False, kind=kind)
+    assert work.refused == {}
+    controls = {control for _, _, control in work.points}
+    assert controls == {subject, *work.card.yardsticks}
+    assert all(len(points) == card.FULL_SEEDS for points in work.points.values())
+
+
+def test_a_grid_has_a_cell_for_each_combination():
+    grid = {
+        "only": "full",
+        "rates_mbps": [20, 10_000],
+        "round_trips_ms": [40],
+        "buffers_bdp": [0.01, 1],
+        "mixes": [[1, 4]],
+        "set": {"duration": "4s"},
+    }
+    about = {"cells": [{"name": "first", "set": {}}], "grids": [grid]}
+    quick = {"cells": about["cells"], "grids": [grid]}
+    cells.choose(quick, True)
+    assert [cell["name"] for cell in quick["cells"]] == ["first"]
+    cells.choose(about, False)
+    found = {cell["name"]: cell["set"] for cell in about["cells"]}
+    assert list(found)[1:3] == ["1:4, 20 Mb/s, 40 ms, 0.01 BDP", "1:4, 20 Mb/s, 40 ms, 1 BDP"]
+    one = found["1:4, 20 Mb/s, 40 ms, 1 BDP"]
+    assert one["queue.limit"] == "67pkt", "20 Mb/s times 40 ms"
+    assert found["1:4, 20 Mb/s, 40 ms, 0.01 BDP"]["queue.limit"] == "4pkt"
+    assert (one["topology.delay"], one["topology.access_delay"]) == ("19000us", "500us"), (
+        "twice 19 + 2 x 0.5 ms"
+    )
+    assert (one["traffic.candidate.flows"], one["traffic.bystander.flows"]) == (1, 4)
+    assert one["duration"] == "4s"
+    assert "1:4, 10 Gb/s, 40 ms, 1 BDP" in found
 
 
 def test_cubic_turns_no_row(runner):
     found = verdicts("cubic", runner)
-    assert tuple(found) == NAMES
+    assert tuple(found) == named(CARDS[0]).rows
     assert turned(found) == []
-    assert {row for row, each in found.items() if each.verdict == "not run"} == {"C22", "C24"}
+    assert {row for row, each in found.items() if each.verdict == "not run"} == {"C22"}
 
 
 @pytest.mark.parametrize(("fault", "rows"), FAULTS.items())
 def test_a_planted_fault_turns_its_rows(fault, rows, runner):
     assert turned(verdicts(f"{CONTROLS}:good", runner, *rows)) == []
     assert turned(verdicts(f"{CONTROLS}:{fault}", runner, *rows)) == rows
+
+
+PLANTED = [
+    ("l4s", "prague", "cubic", ["L4", "L8"]),
+    ("datacentre", "dctcp", "cubic", ["D5"]),
+    (QUEUE, "codel", "codel,target=1s,limit=1000pkt", ["Q1"]),
+]
+"""Card, a good candidate and a bad one: CUBIC with ECT(1), CUBIC in a full buffer, a law that never acts."""
+
+
+@pytest.mark.parametrize(("kind", "good", "bad", "rows"), PLANTED)
+def test_a_planted_fault_turns_its_rows_of_the_other_cards(kind, good, bad, rows, runner):
+    assert turned(verdicts(good, runner, *rows, kind=kind)) == []
+    assert turned(verdicts(bad, runner, *rows, kind=kind)) == rows
 
 
 def test_the_cells_of_a_row_share_the_error():
@@ -128,6 +188,8 @@ def test_an_edited_bound_is_named(tmp_path):
         ("[C99]\nat_most = 1\n", "C99"),
         ("[C3]\nat_least = 1\n", "must be the row's bound"),
         ("[C3]\nat_most = 'much'\n", "must be a number above zero"),
+        ("[C24]\nscope = 3\n", "must be a text"),
+        ("[C24]\nmood = 'good'\n", "must be one of deviations, scope, tunnels"),
         ("C3", "cannot be read"),
     ],
 )
@@ -135,4 +197,38 @@ def test_a_bad_edit_runs_nothing(text, told, tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text(text)
     with pytest.raises(SpecError, match=told):
-        card.plan("cubic", True, ["C3"], file)
+        card.plan("cubic", True, ["C3", "C24"], file)
+
+
+def test_words_come_from_the_control_or_its_file(runner, tmp_path):
+    built_in = verdicts("dctcp", runner, "C24")["C24"]
+    assert (built_in.verdict, list(built_in.words)) == ("shown", ["deviations", "scope", "tunnels"])
+    assert "RFC 8257" in show.reading("dctcp", built_in)
+    [mine] = verdicts(f"{CONTROLS}:good", runner, "C24").values()
+    assert (mine.verdict, mine.words) == ("not shown", {"deviations": "None: the rules of RFC 5681."})
+    assert show.reading("good", mine).startswith("The author gives no scope and no tunnels. Deviations: None")
+    file = tmp_path / "words.toml"
+    file.write_text('[C24]\nscope = "Any path."\ntunnels = "As any."\n')
+    [row] = card.assess(card.plan(f"{CONTROLS}:good", True, ["C24"], file), runner)
+    assert (row.verdict, row.words["scope"]) == ("shown", "Any path.")
+
+
+@pytest.mark.parametrize("name", ["nonsense", f"{CONTROLS}:nonsense", f"{CONTROLS}:bad-words"])
+def test_words_of_no_control_or_no_texts_run_nothing(name):
+    with pytest.raises(SpecError, match="must be a"):
+        card.plan(name, True, ["C24"])
+
+
+def test_a_discipline_has_settings_and_the_card_names_them():
+    work = card.plan("codel,target=1ms", True, ["Q1"], kind=QUEUE)
+    queue = {control: points[0].experiment["queue"] for (_, _, control), points in work.points.items()}
+    assert work.control == "codel,target=1ms"
+    assert queue["codel,target=1ms"]["target"] == "1ms"
+    assert queue["drop-tail"]["limit"] == queue["codel,target=1ms"]["limit"] == "167pkt"
+    with pytest.raises(SpecError, match="NAME,key=value"):
+        card.plan("codel,target", True, ["Q1"], kind=QUEUE)
+
+
+def test_an_unknown_card_runs_nothing():
+    with pytest.raises(SpecError, match="rfc9743, l4s, datacentre"):
+        card.plan("cubic", True, kind="wireless")

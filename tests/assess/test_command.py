@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 from conftest import ROOT, shallows
-from shallows.assess import expect, show
+from shallows.assess import expect
+from shallows.assess.criteria import card
 from shallows.errors import SpecError
 
 QUICK = ("assess", "newreno", "--quick", "--row", "C18", "--row", "C22")
@@ -20,7 +21,7 @@ def test_it_answers_by_its_schema_and_writes_the_page(tmp_path):
     jsonschema.Draft202012Validator(schema).validate(found)
     assert [row["verdict"] for row in found["rows"]] == ["shown", "not run"]
     assert found["rows"][0]["repeat"].endswith("assess newreno --quick --row C18")
-    assert found["note"] == show.NOTE
+    assert "RFC 9743 sets no thresholds" in found["note"]
     page = html.unescape((tmp_path / "card.html").read_text())
     assert page.count("<figure>") == 1
     assert found["rows"][0]["reading"] in page
@@ -56,4 +57,31 @@ def test_a_bad_expectation_runs_nothing(text, told, tmp_path):
     file = tmp_path / "expect.toml"
     file.write_text(text)
     with pytest.raises(SpecError, match=told):
-        expect.read(file, ["C18", "C22"])
+        expect.read(file, card("rfc9743"), ["C18", "C22"])
+
+
+def test_a_discipline_has_a_card_of_its_own(tmp_path):
+    said = shallows(
+        "assess", "--queue", "codel", "--quick", "--row", "Q5", "--row", "Q14", "--json", cwd=tmp_path
+    )
+    found = json.loads(said.stdout)
+    assert [row["id"] for row in found["rows"]] == ["Q5", "Q14"]
+    assert found["rows"][1]["repeat"].endswith("assess --queue codel --quick --row Q14")
+    assert list(found["rows"][1]["cells"][0]["yardsticks"]) == ["drop-tail"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "needs a CONTROL, or --queue NAME"),
+        (("cubic", "--queue", "codel"), "needs a CONTROL, or --queue NAME"),
+        (("--queue", "codel", "--card", "l4s"), "--queue has a card of its own"),
+        (("cubic", "--card", "wireless"), "must be one of rfc9743, l4s, datacentre"),
+        (("cubic", "--card", "l4s", "--row", "C2"), "must be one of L1 to L9"),
+        (("--queue", "codle", "--row", "Q14"), "codel"),
+    ],
+)
+def test_a_card_that_there_is_not_runs_nothing(words, told, tmp_path):
+    done = shallows("assess", "--quick", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert told in " ".join(done.stderr.split())

@@ -48,3 +48,10 @@ def test_without_its_trace_a_measure_has_no_value(tables):
     assert measure(rates, bare) is None
     at = {"kind": "packets", "port": "a->b", "classes": "x", "from_s": 0, "until_s": 1}
     assert measure(at, bare) is None
+
+
+def test_reductions_of_a_class_over_those_of_another():
+    flows = pl.DataFrame({"id": [0, 1, 2], "class": ["x", "x", "y"], "ecn_reductions": [3, 5, 4]})
+    wanted = {"kind": "reductions", "classes": "x", "beside": "y"}
+    assert measure(wanted, {"flows": flows}) == 2
+    assert measure(wanted, {"flows": flows.with_columns(ecn_reductions=pl.lit(0))}) == 0

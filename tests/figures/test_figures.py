@@ -19,6 +19,7 @@ from shallows.figures import (
     scatter,
     style,
     surface,
+    time_sequence,
 )
 from shallows.statistics.estimates import Estimate
 from synthetic import small_run, tables
@@ -271,3 +272,29 @@ def test_a_transport_has_one_colour_in_every_figure():
     assert lines["RACS"] == style.TRANSPORTS["RACS"] == style.colour(3, "RACS") != lines["SDC"]
     rows = forest.draw(forest.info({"": {"SDC": ROWS["wait"]}}, "us"))
     assert style.TRANSPORTS["SDC"] in [line.get_color() for line in rows.axes[0].get_lines()]
+
+
+def test_time_sequence_tells_repeats_from_first_packets():
+    row = {"flow": 0, "reverse": 0, "pure_ack": 0, "payload": 1000, "stamp_ps": 0, "lost": 0, "seq": 0}
+    row |= {"port": "a->b", "landed_ps": 0, "time_ps": 0} | {"sack0_first": None, "sack0_beyond": None}
+    ms = 10**9
+    packets = [
+        row | {"time_ps": 1 * ms, "lost": 1, "stamp_ps": 1},
+        row | {"time_ps": 2 * ms, "seq": 1000, "stamp_ps": 2},
+        row | {"time_ps": 5 * ms, "stamp_ps": 5},
+        row
+        | {"time_ps": 3 * ms, "landed_ps": 4 * ms, "port": "b->a", "reverse": 1, "pure_ack": 1, "payload": 0}
+        | {"sack0_first": 1000, "sack0_beyond": 2000},
+    ]
+    frame = pl.DataFrame(packets, infer_schema_length=None)
+    queues = pl.DataFrame({"port": ["a->b", "b->a"], "drops_wire": [1, 0], "drops_cut": [0, 0]})
+    flows = pl.DataFrame({"id": [0], "src": ["a"], "dst": ["b"]})
+    found = {"flows": flows, "packets": frame, "queues": queues}
+    got = time_sequence.info(found)
+    assert got.sent[0].tolist() == [1, 2] and got.sent[1].tolist() == [0, 1]
+    assert (got.again[0].tolist(), got.lost[0].tolist(), got.acked[0].tolist()) == ([5], [1], [4])
+    assert [each.tolist() for each in got.sacked] == [[4], [1], [2]]
+    assert time_sequence.info(found, from_ms=3).sent[0].tolist() == []
+    assert style.image(time_sequence.draw(got)) == style.image(time_sequence.draw(got))
+    with pytest.raises(ValueError, match="set probe"):
+        time_sequence.info(found, flow=1)

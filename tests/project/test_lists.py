@@ -44,7 +44,6 @@ ALSO_WORDS = {
 """Names of components that mean other things too, such as a table or a setting."""
 
 NAMED = {
-    "python/shallows/assess/card.py": "the yardsticks of RFC 9743 s.5.2.1: CUBIC and Reno",
     "python/shallows/audit": "a second reading of the rules, which shares no name with the core",
     "crates/core/src/transport/datagram/settings.rs": "datagrams have the control that asks for nothing",
     "crates/core/src/transport/ndp/settings.rs": "NDP is made of its control and its discipline",

@@ -91,7 +91,8 @@ fn component(component: &Component) -> Value {
     if let Some(backend) = component.backend {
         about["backend"] = backend.into();
     }
-    let Facts { example, closed_loop, fills, elsewhere, not_tcp, transport, renamed: _ } = component.facts;
+    let Facts { example, closed_loop, fills, elsewhere, not_tcp, transport, renamed: _, words } =
+        component.facts;
     about["facts"] = json!({
         "example": serde_json::from_str::<Value>(example).expect("the conformance suite reads each example"),
         "closed_loop": closed_loop,
@@ -99,6 +100,7 @@ fn component(component: &Component) -> Value {
         "elsewhere": elsewhere.iter().copied().collect::<BTreeMap<_, _>>(),
         "not_tcp": not_tcp,
         "transport": transport,
+        "words": {"deviations": words.deviations, "scope": words.scope, "tunnels": words.tunnels},
     });
     about
 }

@@ -1,40 +1,39 @@
-"""The card: each criterion's cells as experiments, their runs, and a row for each criterion.
+"""A card: each criterion's cells as experiments, their runs, and a row for each criterion.
 
-Source: RFC 9743 (BCP 133) names what an evaluation must consider and sets no thresholds. The thresholds are
-this project's; each stands with its reason in its file of `criteria/`.
+Source: RFC 9743 (BCP 133), RFC 9331 section 4.3 and RFC 7928 name what an evaluation must consider. They set
+no thresholds: those are this project's, and each stands with its reason in its file of `criteria/`.
 """
 
 from __future__ import annotations
 
 import copy
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shallows.assess.criteria import NAMES
+from shallows.assess import cells, edits, words
+from shallows.assess.criteria import CARDS, QUEUE, Card, card, criterion
 from shallows.assess.judge import Cell, badness, confidence, judge
 from shallows.document.load import load
-from shallows.document.paths import set_path
+from shallows.document.paths import parse_value, set_path
 from shallows.document.points import Point, expand
 from shallows.errors import Fault, SpecError
 from shallows.execution.jobs import Outcome
 from shallows.execution.runner import Progress, Runner
 
-__all__ = ["YARDSTICKS", "Row", "Work", "assess", "plan"]
+__all__ = ["Row", "Work", "assess", "plan"]
 
-YARDSTICKS = ("cubic", "newreno")
 QUICK_SEEDS, FULL_SEEDS = 5, 30
 
 Key = tuple[str, str, str]
 
 
 class Row(NamedTuple):
-    """A criterion with its cells, the worst first; `why` says why it was not run.
+    """A criterion with its cells, the worst first; `why` says why it was not run, or which words lack.
 
-    `confidence` is that of each cell's interval, so that the row as a whole errs in 5 %.
+    `confidence` is that of each cell's interval, so that the row as a whole errs in 5 %. `words` are those of
+    the author.
     """
 
     id: str
@@ -43,6 +42,15 @@ class Row(NamedTuple):
     cells: list[Cell]
     why: str
     confidence: float = 0.95
+    words: dict[str, str] = {}  # noqa: RUF012
+
+
+class Candidate(NamedTuple):
+    """The candidate: its name, the Python file that holds it or "", and settings of a discipline."""
+
+    name: str
+    module: str
+    settings: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -50,15 +58,17 @@ class Work:
     """The candidate and all runs of its card, by (row, cell, control).
 
     `refused` says of (row, cell) why the checker refuses the candidate there. `edited` lists the criteria's
-    settings that the user's own file changed.
+    settings that the user's own file changed. `words` are the author's, for a row that asks for them.
     """
 
+    card: Card
     control: str
     seeds: int
     criteria: dict[str, dict[str, Any]]
     points: dict[Key, list[Point]]
     refused: dict[tuple[str, str], str] = field(default_factory=dict)
     edited: list[str] = field(default_factory=list)
+    words: dict[str, str] = field(default_factory=dict)
 
     @property
     def runs(self) -> int:
@@ -66,42 +76,58 @@ class Work:
         return sum(map(len, self.points.values()))
 
 
-def plan(control: str, quick: bool, rows: Sequence[str] = (), criteria: Path | None = None) -> Work:
+def plan(
+    control: str,
+    quick: bool,
+    rows: Sequence[str] = (),
+    criteria: Path | None = None,
+    kind: str = CARDS[0],
+) -> Work:
     """All runs of a card. Raises SpecError for a control or a row that there is not.
 
-    `criteria` is a TOML file whose tables change settings of rows: `[C2]` with `at_most = 1.5`.
+    `control` is that, or a queue discipline if `kind` is `criteria.QUEUE`. `criteria` is a TOML file, whose
+    tables change bounds of rows (`[C2]` with `at_most = 1.5`) or give the author's words.
     """
-    if unknown := [row for row in rows if row not in NAMES]:
-        raise SpecError([Fault("--row", f"must be one of C1 to {NAMES[-1]}", unknown[0])])
-    home = files("shallows.assess.criteria")
-    read = {row: tomllib.loads((home / f"{row.lower()}.toml").read_text()) for row in rows or NAMES}
-    edited = _edit(read, criteria) if criteria else []
-    work = Work(_named(control)[0], QUICK_SEEDS if quick else FULL_SEEDS, read, {}, {}, edited)
+    if kind not in (*CARDS, QUEUE):
+        raise SpecError([Fault("--card", f"must be one of {', '.join(CARDS)}", kind)])
+    chosen = card(kind)
+    if unknown := [row for row in rows if row not in chosen.rows]:
+        rule = f"must be one of {chosen.rows[0]} to {chosen.rows[-1]}"
+        raise SpecError([Fault("--row", rule, unknown[0])])
+    read = {row: criterion(kind, row) for row in rows or chosen.rows}
+    for about in read.values():
+        cells.choose(about, quick)
+    candidate = _named(control)
+    told = edits.apply(read, chosen, criteria) if criteria else edits.Edits([], {})
+    asked = any("words" in about for about in read.values())
+    spoken = words.of(candidate.name, candidate.module) if asked else {}
+    seeds = QUICK_SEEDS if quick else FULL_SEEDS
+    work = Work(chosen, control.rpartition(":")[2], seeds, read, {}, {}, told.words, spoken | told.given)
     refusals = [
         error
         for row in read
         for cell in read[row].get("cells", ())
-        if (error := _add(work, control, row, cell))
+        if (error := _add(work, candidate, row, cell))
     ]
     if refusals and len(refusals) == sum(len(about.get("cells", ())) for about in read.values()):
         raise refusals[0]
     return work
 
 
-def _add(work: Work, control: str, row: str, cell: dict[str, Any]) -> SpecError | None:
+def _add(work: Work, candidate: Candidate, row: str, cell: dict[str, Any]) -> SpecError | None:
     """Adds the runs of a cell, or the reason why the checker refuses the candidate in it."""
-    name, module = _named(control)
     found: dict[Key, list[Point]] = {}
-    for each in (name, *YARDSTICKS):
+    beside = [Candidate(name, "", {}) for name in work.card.yardsticks]
+    for label, each in zip((work.control, *work.card.yardsticks), (candidate, *beside), strict=True):
         document = _filled(work.criteria[row]["experiment"], each) | {"seeds": work.seeds}
-        if module and each == name:
-            document["python"] = {"modules": [module]}
+        if each.module:
+            document["python"] = {"modules": [each.module]}
         for path, value in cell["set"].items():
-            set_path(document, path, copy.deepcopy(value))
+            set_path(document, path, _filled(value, each))
         try:
-            found[row, cell["name"], each] = list(expand(load(document)))
+            found[row, cell["name"], label] = list(expand(load(document)))
         except SpecError as error:
-            if each in YARDSTICKS:
+            if label != work.control or label in work.card.yardsticks:
                 raise
             work.refused[row, cell["name"]] = str(error.faults[0])
             return error
@@ -109,45 +135,25 @@ def _add(work: Work, control: str, row: str, cell: dict[str, Any]) -> SpecError 
     return None
 
 
-def _edit(read: dict[str, dict[str, Any]], file: Path) -> list[str]:
-    """Puts the file's bounds over the criteria's, and returns each change in words."""
-    try:
-        changes = tomllib.loads(file.read_text("utf-8"))
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise SpecError([Fault("--criteria", f"cannot be read: {error}", file)]) from None
-    words, faults = [], []
-    for row, settings in changes.items():
-        if row not in NAMES or not isinstance(settings, dict):
-            faults.append(
-                Fault(f"--criteria: {row}", f"must be a table of a row, C1 to {NAMES[-1]}", settings)
-            )
-            continue
-        for key, value in settings.items():
-            where = f"--criteria: {row}.{key}"
-            known = read.get(row, {}).get(key)
-            if row in read and (key not in ("at_most", "at_least") or known is None):
-                faults.append(Fault(where, "must be the row's bound, at_most or at_least", value))
-            elif not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
-                faults.append(Fault(where, "must be a number above zero", value))
-            elif row in read:
-                read[row][key] = value
-                words.append(f"{row}.{key}: {value:g} in place of {known:g}")
-    if faults:
-        raise SpecError(faults)
-    return words
+def _named(control: str) -> Candidate:
+    """The candidate that a user wrote: `cubic`, `mine.py:gentle`, or `codel,target=1ms`."""
+    file, colon, rest = control.rpartition(":")
+    name, *settings = rest.split(",")
+    found = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or not key.strip():
+            raise SpecError([Fault("--queue", "must be NAME,key=value,...", control)])
+        found[key.strip()] = parse_value(text)
+    return Candidate(name, str(Path(file).resolve()) if colon else "", found)
 
 
-def _named(control: str) -> tuple[str, str]:
-    """The control's name and the file that holds it: `cubic`, or `mine.py:gentle`."""
-    file, colon, name = control.rpartition(":")
-    return name, str(Path(file).resolve()) if colon else ""
-
-
-def _filled(part: Any, control: str) -> Any:
-    """The template with the control in its place."""
+def _filled(part: Any, candidate: Candidate) -> Any:
+    """The template with the candidate in its place, and a discipline's settings beside its name."""
     if isinstance(part, dict):
-        return {key: _filled(value, control) for key, value in part.items()}
-    return control if part == "$CONTROL" else copy.deepcopy(part)
+        filled = {key: _filled(value, candidate) for key, value in part.items()}
+        return filled | candidate.settings if part.get("kind") == "$QUEUE" else filled
+    return candidate.name if part in ("$CONTROL", "$QUEUE") else copy.deepcopy(part)
 
 
 def assess(work: Work, runner: Runner, progress: Progress | None = None) -> list[Row]:
@@ -157,7 +163,7 @@ def assess(work: Work, runner: Runner, progress: Progress | None = None) -> list
     found = {key: [next(outcomes) for _ in points] for key, points in work.points.items()}
     rows = [_row(work, row, about, found) for row, about in work.criteria.items() if "worst_of" not in about]
     rows += [_worst_of(row, about, rows) for row, about in work.criteria.items() if "worst_of" in about]
-    return sorted(rows, key=lambda row: NAMES.index(row.id))
+    return sorted(rows, key=lambda row: work.card.rows.index(row.id))
 
 
 def _worst_of(row: str, about: dict[str, Any], rows: Sequence[Row]) -> Row:
@@ -172,19 +178,24 @@ def _worst_of(row: str, about: dict[str, Any], rows: Sequence[Row]) -> Row:
             [],
             f"it is the worst of {names[0]} to {names[-1]}, and some are not on this card",
         )
-    cells = [each.cells[0]._replace(name=f"{each.id}, {each.cells[0].name}") for each in those]
-    cells.sort(key=badness, reverse=True)
-    return Row(row, about, cells[0].verdict, cells, "", min(each.confidence for each in those))
+    found = [each.cells[0]._replace(name=f"{each.id}, {each.cells[0].name}") for each in those]
+    found.sort(key=badness, reverse=True)
+    return Row(row, about, found[0].verdict, found, "", min(each.confidence for each in those))
 
 
 def _row(work: Work, row: str, about: dict[str, Any], found: dict[Key, list[Outcome]]) -> Row:
     if why := about.get("not_run", ""):
         return Row(row, about, "not run", [], why)
+    if wanted := about.get("words"):
+        given = {name: work.words[name] for name in wanted if work.words.get(name)}
+        lacking = [name for name in wanted if name not in given]
+        why = f"the author gives no {' and no '.join(lacking)}" if lacking else ""
+        return Row(row, about, "not shown" if lacking else "shown", [], why, words=given)
     level = confidence(about)
-    cells = [_cell(work, row, about, cell, level, found) for cell in about["cells"]]
-    cells.sort(key=badness, reverse=True)
-    worst = cells[0]
-    return Row(row, about, worst.verdict, cells, worst.error if worst.verdict == "not run" else "", level)
+    judged = [_cell(work, row, about, cell, level, found) for cell in about["cells"]]
+    judged.sort(key=badness, reverse=True)
+    worst = judged[0]
+    return Row(row, about, worst.verdict, judged, worst.error if worst.verdict == "not run" else "", level)
 
 
 def _cell(
@@ -197,7 +208,10 @@ def _cell(
 ) -> Cell:
     name = cell["name"]
     whole = {key: value for key, value in (about | cell).items() if key not in ("cells", "experiment")}
+    for one, other in (("at_least", "at_most"), ("at_most", "at_least")):
+        if one in cell:
+            whole.pop(other, None)
     if why := work.refused.get((row, name)):
-        return Cell(name, "not run", None, {}, f"the experiment refuses this control: {why}", whole)
-    others = {each: found[row, name, each] for each in YARDSTICKS}
+        return Cell(name, "not run", None, {}, f"the experiment refuses this candidate: {why}", whole)
+    others = {each: found[row, name, each] for each in work.card.yardsticks}
     return judge(name, whole, level, found[row, name, work.control], others)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from shallows.assess.card import Row
-from shallows.assess.criteria import NAMES
+from shallows.assess.criteria import Card
 from shallows.assess.judge import ORDER
 from shallows.errors import Fault, SpecError
 from shallows.statistics.expected import Expectation, Judged, write_junit
@@ -17,10 +18,10 @@ __all__ = ["judge", "junit", "read"]
 AT = "--expect"
 
 
-def read(file: Path, rows: Collection[str]) -> dict[str, list[str]]:
+def read(file: Path, card: Card, rows: Collection[str]) -> dict[str, list[str]]:
     """The allowed verdicts of each row that the file names. Raises SpecError for all that is wrong in it.
 
-    `rows` are those of the card. A row has one verdict or a list of them.
+    `rows` are those of the card that run. A row has one verdict or a list of them.
     """
     try:
         found = tomllib.loads(file.read_text("utf-8"))
@@ -31,8 +32,9 @@ def read(file: Path, rows: Collection[str]) -> dict[str, list[str]]:
         faults.append(Fault(AT, 'must have a line such as C6 = "shown"', file))
     for row, value in found.items():
         verdicts = value if isinstance(value, list) else [value]
-        if row not in NAMES:
-            faults.append(Fault(f"{AT}: {row}", f"must be one of C1 to {NAMES[-1]}", row))
+        if row not in card.rows:
+            rule = f"must be one of {card.rows[0]} to {card.rows[-1]}"
+            faults.append(Fault(f"{AT}: {row}", rule, row))
         elif row not in rows:
             faults.append(Fault(f"{AT}: {row}", "must be a row that runs; --row leaves it out", row))
         elif not verdicts or any(each not in ORDER for each in verdicts):
@@ -56,7 +58,7 @@ def judge(wanted: Mapping[str, Sequence[str]], rows: Sequence[Row]) -> list[Judg
         words = [row.verdict, row.why or (worst.error if worst else ""), f"in {worst.name}" if worst else ""]
         estimate = worst.estimate if worst else None
         measured = ", ".join([*filter(None, words), *([str(estimate)] if estimate else [])])
-        verdict = "holds" if row.verdict in wanted[row.id] else "differs"
+        verdict: Literal["holds", "differs"] = "holds" if row.verdict in wanted[row.id] else "differs"
         found.append(Judged(expectation, "", verdict, measured, estimate))
     return found
 

@@ -1,7 +1,7 @@
 """Numbers that a criterion takes from a run's traces, where no metric of the whole run shows them.
 
 Each is a pure function of the tables (docs/reference/tables.md). `flow_trace` gives rates at the receivers,
-`port_trace` packets at a port. A backend that lacks the trace gives no number.
+`port_trace` packets at a port, `flows` reductions of windows. A backend that lacks the trace gives no number.
 """
 
 from __future__ import annotations
@@ -67,7 +67,16 @@ def worst_loss(
     return float(shares.to_series().max() or 0.0)  # type: ignore[arg-type]
 
 
-KINDS = {each.__name__: each for each in (least_rate, recovery, packets, worst_loss)}
+def reductions(tables: Tables, classes: str, beside: str) -> float:
+    """Reductions of a class's windows on marks, over those of another class; 0 if neither reduces any."""
+    sums = {
+        each: int(tables["flows"].filter(pl.col("class") == each)["ecn_reductions"].sum())
+        for each in (classes, beside)
+    }
+    return sums[classes] / max(sums[beside], 1)
+
+
+KINDS = {each.__name__: each for each in (least_rate, recovery, packets, worst_loss, reductions)}
 
 
 def _arrived(tables: Tables, classes: str) -> tuple[np.ndarray, np.ndarray] | None:

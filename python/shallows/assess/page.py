@@ -34,7 +34,11 @@ def write(path: Path, work: Work, rows: list[Row], repeat: str) -> None:
             each["bound"] = show.bound(cell.about)
             each["yardsticks"] = {name: _mean(cell, value) for name, value in cell.beside.items()}
     text = template.render(
-        title=f"{work.control}: card after RFC 9743", card=found, counts=_counts(rows), command=repeat
+        title=f"{work.control}: {work.card.title}",
+        yardsticks=work.card.yardsticks,
+        card=found,
+        counts=_counts(rows),
+        command=repeat,
     )
     try:
         write_whole(path, text.encode())

@@ -9,25 +9,32 @@ from typing import Any
 
 from shallows import terminal
 from shallows.assess.card import Row, Work
+from shallows.assess.criteria import CARDS, QUEUE
 from shallows.assess.judge import ROW_ERROR, Cell
 
-__all__ = ["NOTE", "bound", "command", "document", "reading", "show"]
+__all__ = ["bound", "command", "document", "note", "reading", "show"]
 
 NOTE = (
-    "RFC 9743 sets no thresholds; those here are this project's, each with its reason in --json. "
+    "The thresholds are this project's, each with its reason in --json. "
     f"The cells of a row share an error of {100 * ROW_ERROR:g} %, so their intervals are wider than 95 %. "
-    "A row is worse than the yardstick only if a cell is worse beside CUBIC and beside Reno. "
+    "A row is worse than the yardstick only if a cell is worse than with each of {yardsticks} in its place. "
     "A card shows what was run, and no compliance."
 )
 WAYS = {"at_most": "at most ", "at_least": "at least "}
 
 
+def note(work: Work) -> str:
+    """The remark of the card's source on thresholds, and the way to read the card."""
+    return f"{work.card.note} {NOTE.format(yardsticks=', '.join(work.card.yardsticks))}"
+
+
 def document(work: Work, rows: list[Row], repeat: str) -> dict[str, Any]:
     """For JSON: every row, also those that are not run."""
     return {
+        "card": work.card.name,
         "control": work.control,
         "seeds": work.seeds,
-        "note": NOTE,
+        "note": note(work),
         "edited": work.edited,
         "rows": [_row(work, row, repeat) for row in rows],
     }
@@ -45,6 +52,7 @@ def _row(work: Work, row: Row, repeat: str) -> dict[str, Any]:
         "reading": reading(work.control, row),
         "sentence": about.get("sentence", ""),
         "bound": {key: about[key] for key in WAYS if key in about},
+        "words": row.words,
         "confidence": row.confidence,
         "reason": about.get("reason", ""),
         "repeat": "" if not row.cells else repeat if "worst_of" in about else f"{repeat} --row {row.id}",
@@ -68,7 +76,11 @@ def _cell(cell: Cell) -> dict[str, Any]:
 
 
 def reading(control: str, row: Row) -> str:
-    """A row's result in words: how many cells have its verdict, and the worst cell."""
+    """A row's result in words: how many cells have its verdict, and the worst cell; or the author's words."""
+    if "words" in row.about:
+        said = [f"{name.capitalize()}: {text}" for name, text in row.words.items()]
+        lacking = [f"{row.why[0].upper()}{row.why[1:]}."] if row.why else []
+        return " ".join([*lacking, *said])
     if row.why or not row.cells:
         return f"Not run: {row.why}."
     worst = row.cells[0]
@@ -100,27 +112,35 @@ def show(work: Work, rows: list[Row], repeat: str) -> None:
         worst = row.cells[0] if row.cells else None
         about = [row.id, row.about["title"], f"{row.about['section']} {row.about['need']}"]
         if worst is None or row.verdict == "not run":
-            table.append([*about, "not run", "", "", ""])
+            table.append([*about, row.verdict, "", "", ""])
         else:
             estimate = worst.error or (str(worst.estimate) if worst.estimate else "")
             table.append([*about, row.verdict, estimate, bound(worst.about), worst.name])
-    title = f"{work.control}: card after RFC 9743, {work.seeds} seeds"
+    title = f"{work.control}: {work.card.title}, {work.seeds} seeds"
     heads = ("row", "criterion", "section", "verdict", "worst cell [interval]", "bound", "which cell")
     terminal.print_table(title, heads, table)
     for row in rows:
         terminal.say(f"{row.id}: {reading(work.control, row)}")
     for text in work.edited:
         terminal.say(f"edited threshold: {text}")
-    terminal.say(NOTE)
-    terminal.say(f"repeat a row: {repeat} --row {next((row.id for row in rows if row.cells), 'C2')}")
+    terminal.say(note(work))
+    terminal.say(f"repeat a row: {repeat} --row {next((row.id for row in rows if row.cells), rows[0].id)}")
 
 
 def command(
-    program: str, control: str, quick: bool, backend: str, kernel: str | None, criteria: Path | None = None
+    program: str,
+    control: str,
+    quick: bool,
+    backend: str,
+    kernel: str | None,
+    criteria: Path | None = None,
+    kind: str = CARDS[0],
 ) -> str:
     """The command that makes the card."""
-    more = ["--quick"] if quick else []
+    subject = ["--queue", control] if kind == QUEUE else [control]
+    more = ["--card", kind] if kind in CARDS[1:] else []
+    more += ["--quick"] if quick else []
     more += ["--backend", backend] if backend != "simulator" else []
     more += ["--kernel", kernel] if kernel else []
     more += ["--criteria", str(criteria)] if criteria else []
-    return shlex.join([program, "assess", control, *more])
+    return shlex.join([program, "assess", *subject, *more])

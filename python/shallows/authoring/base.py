@@ -92,6 +92,9 @@ class CongestionControl(Component):
     ecn: ClassVar[Literal["off", "per-packet"]] = "off"
     """`per-packet`: packets are ECN-capable and each mark is reported (RFC 8257 s.3.2)."""
 
+    words: ClassVar[dict[str, str]] = {}
+    """For its report card (RFC 9743 s.5.3, 6.2): `deviations` from principles, `scope`, `tunnels`."""
+
     cwnd: float
     """Bytes that may be in flight. To be set by `start`."""
 

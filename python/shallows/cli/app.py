@@ -15,6 +15,7 @@ from shallows.cli.assess import assess
 from shallows.cli.attack import attack
 from shallows.cli.audit import audit
 from shallows.cli.check_run import check_run
+from shallows.cli.explain import explain
 from shallows.cli.import_files import import_files
 from shallows.cli.linux import app as linux_app
 from shallows.cli.packetdrill import packetdrill
@@ -51,6 +52,7 @@ app.command()(attack)
 app.command()(report)
 app.command("check-run")(check_run)
 app.command()(audit)
+app.command()(explain)
 app.command("import")(import_files)
 app.command("list")(queries.list_)
 app.command()(queries.theory)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from shallows import terminal
+from shallows.assess.criteria import CARDS, QUEUE
 from shallows.cli.options import How, Json, Junit, makes_runs
 from shallows.document.places import program
 from shallows.errors import Fault, SpecError
@@ -18,8 +19,22 @@ __all__ = ["assess"]
 @makes_runs
 def assess(
     control: Annotated[
-        str, typer.Argument(metavar="CONTROL", help="A built-in, or a class in Python: mine.py:gentle.")
-    ],
+        str,
+        typer.Argument(
+            metavar="CONTROL", help="A built-in, or a class in Python: mine.py:gentle.", show_default=False
+        ),
+    ] = "",
+    kind: Annotated[
+        str, typer.Option("--card", metavar="CARD", help=f"Which card: {', '.join(CARDS)}.")
+    ] = CARDS[0],
+    queue: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="A queue discipline in place of a control, with settings as in codel,target=1ms.",
+            show_default=False,
+        ),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Five seeds in place of thirty.")] = False,
     row: Annotated[list[str], typer.Option(metavar="C2", help="This row only; may be repeated.")] = [],  # noqa: B006
     criteria: Annotated[
@@ -43,19 +58,26 @@ def assess(
     how: How,
     as_json: Json = False,
 ) -> None:
-    """A control's report card after RFC 9743, with CUBIC and Reno in its place. The same command resumes."""
+    """A report card of a control (RFC 9743) or a queue (RFC 7928). The same command resumes."""
     from shallows.assess import card, show
     from shallows.assess import expect as expected
 
     if junit is not None and expect is None:
         raise SpecError([Fault("--junit", "requires --expect")])
-    work = card.plan(control, quick, row, criteria)
-    wanted = expected.read(expect, work.criteria) if expect else {}
+    if bool(control) == (queue is not None):
+        raise SpecError([Fault("assess", "needs a CONTROL, or --queue NAME, and not both", control or queue)])
+    if queue is not None:
+        if kind != CARDS[0]:
+            raise SpecError([Fault("--card", "applies to a CONTROL; --queue has a card of its own", kind)])
+        kind = QUEUE
+    subject = queue or control
+    work = card.plan(subject, quick, row, criteria, kind)
+    wanted = expected.read(expect, work.card, work.criteria) if expect else {}
     runner = how.runner()
     with how.report("assess", work.runs) as told:
         rows = card.assess(work, runner, told)
     judged = expected.judge(wanted, rows)
-    repeat = show.command(program(), control, quick, how.backend, how.kernel, criteria)
+    repeat = show.command(program(), subject, quick, how.backend, how.kernel, criteria, kind)
     if junit is not None:
         expected.junit(junit, work.control, judged, rows)
     if out is not None:

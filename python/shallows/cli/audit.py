@@ -17,7 +17,7 @@ from shallows.errors import Fault, RunError, SpecError
 if TYPE_CHECKING:
     from shallows.audit import Outcome
 
-__all__ = ["audit"]
+__all__ = ["audit", "runs_of"]
 
 Name = Annotated[
     str, typer.Argument(metavar="RUN|FILE", help="A run's name, or an experiment.", show_default=False)
@@ -32,7 +32,7 @@ def audit(
 ) -> None:
     """A run with `probe.audit`, or an experiment to run so: whether its packets keep the rules."""
     found = []
-    for title, tables, experiment, counts in _runs(name, store, allow_memory):
+    for title, tables, experiment, counts in runs_of("audit", name, store, allow_memory):
         from shallows.audit import audit as judge
 
         if not experiment["probe"].get("audit") or "packets" not in tables:
@@ -58,13 +58,16 @@ def _fits(title: str, departures: int, free: int | None) -> None:
         raise RunError(f"{title}: {needs} to be audited, and {free / 1e9:.1f} GB are free; {ways}")
 
 
-def _runs(name: str, store: Path | None, allow_memory: bool) -> list[tuple[str, Any, Any, Any]]:
+def runs_of(
+    command: str, name: str, store: Path | None, allow_memory: bool
+) -> list[tuple[str, Any, Any, Any]]:
+    """A stored run, or the runs of a file with `probe.audit`: title, tables, experiment and counts."""
     from shallows.results.store import Store
 
     if re.fullmatch("[0-9a-f]{20}", name):
         place = Store(store)
         if not (place.path / name).is_dir():
-            raise SpecError([Fault("audit", f"there is no such run in {place.path}", name)])
+            raise SpecError([Fault(command, f"there is no such run in {place.path}", name)])
         run = place.check(name)
         return [(name, run.tables, run.experiment, run.manifest["counts"])]
     from shallows.document.load import load

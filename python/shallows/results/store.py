@@ -37,8 +37,11 @@ FORMAT = 3
 READABLE = (2, FORMAT)
 """Formats that are read. In format 2 each table has a file. Others are refused, not guessed at."""
 
-FIGURES = ("queue_time", "queue_cdf", "fct", "flow_time", "goodput_time")
+FIGURES = ("queue_time", "queue_cdf", "fct", "flow_time", "goodput_time", "time_sequence")
 """Modules of `shallows.figures` that draw one run."""
+
+OF_ONE_RUN = ("flow_time", "goodput_time", "time_sequence")
+"""Those that draw no second run beside it."""
 
 LEFTOVER_AGE_S = 3600.0
 """A temporary directory lives for seconds; an older one was left by a killed process."""
@@ -161,7 +164,7 @@ class StoredRun:
         return happened.lines(self.tables, self.experiment, self.numbers)
 
     def figure(self, kind: str = "queue_time", **options: Any) -> Any:
-        """A matplotlib figure of this run: `queue_time`, `queue_cdf`, `fct`, `flow_time` or `goodput_time`.
+        """A matplotlib figure of this run, of a kind in `FIGURES`.
 
         `options` are those of the `info` of that module of `shallows.figures`. Raises ValueError if nothing
         of it was recorded.
@@ -171,7 +174,7 @@ class StoredRun:
         if kind not in FIGURES:
             raise ValueError(f"no such figure: {kind!r}; there are {', '.join(FIGURES)}")
         module = import_module(f"shallows.figures.{kind}")
-        given = self.tables if kind in ("flow_time", "goodput_time") else {"": self.tables}
+        given = self.tables if kind in OF_ONE_RUN else {"": self.tables}
         return module.draw(module.info(given, **options))
 
     def to_pandas(self, table: str) -> Any:

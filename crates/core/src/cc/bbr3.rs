@@ -68,6 +68,13 @@ crate::params! {
         /// Send quanta that the window leaves room for at least: 3 with TCP's offload, 1 with QUIC.
         offload_quanta: u64 = 3, "[0, 10]", "draft s.5.5.8";
     }
+    facts {
+        words: crate::params::Words {
+            deviations: "Rate and window follow a model of the path. Losses of less than 2 % of the flight reduce neither (draft s.2.8), against RFC 5681 s.3.1.",
+            scope: "Any path of the Internet. Each sender deploys it alone.",
+            tunnels: "A loss or a delay inside a tunnel counts as any other. A mark set inside arrives if the tunnel's end copies it outwards (RFC 6040).",
+        },
+    }
 }
 
 impl CcSettings for Settings {

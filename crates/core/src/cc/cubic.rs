@@ -49,6 +49,11 @@ crate::params! {
     }
     facts {
         elsewhere: &[("linux", "cubic"), ("ns3", "cubic")],
+        words: crate::params::Words {
+            deviations: "The window grows with the time since the last congestion instead of round trips, and a loss leaves 0.7 of it instead of half (RFC 9438 s.4). Where Reno does well it grows at least as Reno does (s.4.3).",
+            scope: "Any path of the Internet. Each sender deploys it alone (RFC 8312 s.5.10).",
+            tunnels: "A loss inside a tunnel counts as any other. A mark set inside arrives if the tunnel's end copies it outwards (RFC 6040).",
+        },
     }
 }
 

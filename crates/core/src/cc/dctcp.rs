@@ -35,6 +35,11 @@ crate::params! {
     }
     facts {
         elsewhere: &[("linux", "dctcp"), ("ns3", "dctcp")],
+        words: crate::params::Words {
+            deviations: "A mark takes less of the window than a loss: the share follows the share of marked bytes (RFC 8257 s.3.3), against RFC 3168 s.5.",
+            scope: "Controlled networks such as data centres, and not the Internet (RFC 8257 s.1). Switches, senders and receivers come into use together.",
+            tunnels: "It needs the mark of each switch. A tunnel that does not copy marks outwards (RFC 6040) hides its queues until they lose packets.",
+        },
     }
 }
 

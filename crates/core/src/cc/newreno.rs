@@ -21,6 +21,11 @@ crate::params! {
     }
     facts {
         elsewhere: &[("linux", "reno"), ("ns3", "newreno")],
+        words: crate::params::Words {
+            deviations: "None: it is the standard of RFC 5681, with which others are compared.",
+            scope: "Any path of the Internet. Each sender deploys it alone.",
+            tunnels: "A loss inside a tunnel counts as any other. A mark set inside arrives if the tunnel's end copies it outwards (RFC 6040).",
+        },
     }
 }
 

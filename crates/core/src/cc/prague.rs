@@ -61,6 +61,13 @@ crate::params! {
         /// Rounds after slow start before it counts.
         rtt_after: u64 = 500, "[0, 60000]", "draft s.2.4.4: 500 rounds; Linux prague_rtt_transition";
     }
+    facts {
+        words: crate::params::Words {
+            deviations: "A mark takes less of the window than a loss, as RFC 9331 s.4.3 allows to its experiment.",
+            scope: "Paths whose marking queues know L4S (RFC 9331). Detection of a classic marking queue is left out here, which RFC 9331 s.4.3 item 3 demands on the Internet.",
+            tunnels: "A tunnel has to carry ECT(1) inwards and marks outwards, as RFC 9331 s.6.1 says. Otherwise its queues answer by losses only.",
+        },
+    }
 }
 
 impl CcSettings for Settings {}

@@ -133,6 +133,19 @@ pub struct Facts {
     pub transport: &'static str,
     /// Settings that have another name now: the old name, the new one, and the meaning, which ends the refusal.
     pub renamed: &'static [Renamed],
+    /// A congestion control's answers to RFC 9743 s.5.3 and s.6.2, in words.
+    pub words: Words,
+}
+
+/// Words that RFC 9743 asks of the author of a congestion control. An empty one is not given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Words {
+    /// Where it differs from the principles of congestion control (s.5.3), and why that is safe.
+    pub deviations: &'static str,
+    /// The networks that it is meant for, and how it comes into them (s.5.3).
+    pub scope: &'static str,
+    /// How signals of congestion from inside a tunnel reach it (s.6.2).
+    pub tunnels: &'static str,
 }
 
 /// A setting's old name, its new one, and what it means.
@@ -148,6 +161,7 @@ impl Facts {
         not_tcp: "",
         transport: "",
         renamed: &[],
+        words: Words { deviations: "", scope: "", tunnels: "" },
     };
 }
 

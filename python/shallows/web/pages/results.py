@@ -200,8 +200,19 @@ def _can_draw(run: StoredRun, kind: str) -> bool:
         "fct": "messages",
         "flow_time": "flow_trace",
         "goodput_time": "flow_trace",
+        "time_sequence": "packets",
     }
-    return run.tables[needed[kind]].height > 0 if needed[kind] in run.tables else False
+    if needed[kind] not in run.tables or not run.tables[needed[kind]].height:
+        return False
+    if kind != "time_sequence":
+        return True
+    from shallows.figures import time_sequence
+
+    try:
+        time_sequence.info(run.tables)
+    except ValueError:  # packets of other ports than the first sender's
+        return False
+    return True
 
 
 async def _difference_page(a: StoredRun, b: StoredRun) -> None:

@@ -1,0 +1,185 @@
+"""`./shallows explain`: the story of one connection, in sentences."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shallows import terminal
+from shallows.cli.audit import runs_of
+from shallows.cli.options import AllowMemory, Json, StorePath
+from shallows.errors import Fault, SpecError
+
+if TYPE_CHECKING:
+    from shallows.tables.story import Episode, Story
+
+__all__ = ["explain", "sentences"]
+
+Name = Annotated[
+    str, typer.Argument(metavar="RUN|FILE", help="A run's name, or an experiment.", show_default=False)
+]
+Flow = Annotated[
+    int, typer.Argument(metavar="FLOW", help="The connection's `id` in the table flows.", show_default=False)
+]
+
+MOST = 10
+"""Episodes with a sentence of their own."""
+HOW = {
+    "SACK": "SACK reported {them}",
+    "duplicate acknowledgements": "three duplicate acknowledgements reported {them}",
+    "timeout": "the retransmission timer expired after {silence} of silence",
+    "probe": "a timer shorter than the retransmission timer (a probe) expired after {silence} of silence",
+}
+WAITS = {
+    "window": "waiting for acknowledgements (its window)",
+    "application": "without data to send",
+    "port": "waiting for its host's own port",
+    "clock": "waiting for its own clock (pacing or a timer)",
+    "handshake": "in the handshake",
+    "sending": "sending",
+}
+
+
+def explain(
+    name: Name, flow: Flow, store: StorePath = None, as_json: Json = False, allow_memory: AllowMemory = False
+) -> None:
+    """The story of one connection of TCP: losses, their repair, marks, and the limit of its sender."""
+    from shallows.tables.story import tell
+
+    title, tables, experiment, _ = runs_of("explain", name, store, allow_memory)[0]
+    if not experiment["probe"].get("audit") or "packets" not in tables:
+        rule = "must be true in a run to be explained; `shallows explain FILE FLOW` runs a file so"
+        raise SpecError([Fault("probe.audit", rule, experiment["probe"].get("audit", False))])
+    known = tables["flows"]
+    if flow not in known["id"]:
+        last = known["id"].max()
+        raise SpecError([Fault("FLOW", f"must be a connection of the run, 0 to {last}", flow)])
+    story = tell(tables, flow, _min_rto(experiment, known, flow))
+    if as_json:
+        terminal.print_json({"run": title, **_document(story)})
+        return
+    for sentence in sentences(story):
+        terminal.say(sentence)
+
+
+def _min_rto(experiment: dict[str, Any], flows: Any, flow: int) -> int:
+    """The least retransmission timeout of the connection, in ps. Raises SpecError for other transports."""
+    from shallows import _core
+    from shallows.document.schema import facts
+
+    load = flows.filter(flows["id"] == flow)["traffic"][0]
+    transport = experiment["traffic"][load]["transport"]
+    if other := facts("transport", transport["profile"])["not_tcp"]:
+        rule = f"must be a connection of TCP to be explained; this one is over {other}"
+        raise SpecError([Fault("FLOW", rule, flow)])
+    part = {"traffic": {load: experiment["traffic"][load]}}
+    return _core.numbers(json.dumps(part))[f"traffic.{load}.transport.min_rto"]
+
+
+def sentences(story: Story) -> Iterator[str]:
+    """The story in words: ends, each episode, other losses, marks, and the limits of the sender."""
+    about = story.flow
+    ended = f"ended at {_time(about['end_ps'])}" if about["end_ps"] is not None else "did not end in the run"
+    who = f"Flow {about['id']} (class {about['class']}, {about['cc']})"
+    path = f"over {', '.join(story.ports)}" if story.ports else "and sent no data"
+    yield f"{who} went from {about['src']} to {about['dst']} {path}."
+    sent = f"{_count(story.packets, 'packet')} of data, {about['retransmissions']} of them repeats"
+    yield f"It began at {_time(about['start_ps'])}, {ended}, and sent {sent}."
+    if story.handshakes_lost:
+        lost = story.handshakes_lost
+        yield f"{_count(lost, 'packet')} of its handshake {_was(lost)} lost."
+    for episode in story.episodes[:MOST]:
+        yield _told(episode)
+    if left := story.episodes[MOST:]:
+        packets = sum(each.packets for each in left)
+        yield f"{_count(len(left), 'further episode')} with {_count(packets, 'loss', 'losses')} followed."
+    if story.packets and not story.episodes:
+        yield "None of its data was lost."
+    if story.acks_lost:
+        yield f"{_count(story.acks_lost, 'packet')} of its receiver {_was(story.acks_lost)} lost."
+    if story.marked and story.first_mark is not None:
+        places = ", ".join(f"{count} at {port}" for port, count in story.marked.items())
+        marked = sum(story.marked.values())
+        told = f"{_count(marked, 'packet')} of data {_was(marked)} marked, {places}"
+        reduced = _count(about["ecn_reductions"], "time")
+        yield f"{told}, the first at {_time(story.first_mark)}. Marks reduced the window {reduced}."
+    if story.waits:
+        yield _limits(story)
+
+
+def _told(episode: Episode) -> str:
+    from shallows.tables.drops import causes
+
+    them = "it" if episode.packets == 1 else "them"
+    why = {cause.column: cause.why for cause in causes()}
+    places = " and ".join(
+        f"{f'{count} ' if len(episode.places) > 1 else ''}at {port} ({why[cause]})"
+        for (port, cause), count in episode.places.items()
+    )
+    many = episode.end > episode.begin
+    when = (
+        f"between {_time(episode.begin)} and {_time(episode.end)}" if many else f"at {_time(episode.begin)}"
+    )
+    colon = ":" if len(episode.places) > 1 else ""
+    told = f"{_count(episode.packets, 'packet')} {_was(episode.packets)} lost {when}{colon} {places}"
+    if episode.again is None:
+        return f"{told}; the run ended before {_was(episode.packets, 'it was', 'they were')} sent again."
+    how = HOW[episode.how].format(them=them, silence=_time(episode.silence))
+    told += f"; {how}, and the first was sent again at {_time(episode.again)}"
+    if episode.repaired is None:
+        return f"{told}; the run ended before all were acknowledged."
+    trips = (
+        "" if episode.round_trips is None else f", {episode.round_trips:.1f} round trips after the first loss"
+    )
+    told += f"; all were acknowledged at {_time(episode.repaired)}{trips}."
+    before, least = episode.window_before, episode.window_least
+    if before is not None and least is not None and least < before:
+        told += f" The window fell from {_size(before)} to {_size(least)}."
+    return told
+
+
+def _limits(story: Story) -> str:
+    total = sum(story.waits.values())
+    parts = [
+        f"{100 * wait / total:.0f} % {WAITS[cause]}"
+        for cause, wait in sorted(story.waits.items(), key=lambda each: -each[1])
+        if wait / total >= 0.005
+    ]
+    return f"Its time until its last packet left, at {_time(story.until)}: {', '.join(parts)}."
+
+
+def _document(story: Story) -> dict[str, Any]:
+    episodes = [
+        each._asdict() | {"places": [[*place, count] for place, count in each.places.items()]}
+        for each in story.episodes
+    ]
+    return {
+        "flow": story.flow["id"],
+        "ports": story.ports,
+        "packets": story.packets,
+        "episodes": episodes,
+        "marked": story.marked,
+        "acks_lost": story.acks_lost,
+        "handshakes_lost": story.handshakes_lost,
+        "waits_ps": story.waits,
+        "sentences": list(sentences(story)),
+    }
+
+
+def _time(ps: float) -> str:
+    return terminal.readable("x_ps", ps)
+
+
+def _size(count: float) -> str:
+    return terminal.readable("x_bytes", count)
+
+
+def _count(count: int, one: str, many: str = "") -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def _was(count: int, one: str = "was", many: str = "were") -> str:
+    return one if count == 1 else many
