@@ -86,8 +86,8 @@ def test_ranks_must_fill_leaves():
 
 def test_the_hierarchy_is_the_ideal_of_a_round(tmp_path):
     load = {
-        "kind": "collective", "hosts": "server*", "algorithm": "hierarchical", "group": 4, "bytes": "1200003B",
-        "rounds": 1,
+        "kind": "collective", "hosts": "server*", "algorithm": "hierarchical", "group": 4,
+        "bytes": "1200003B", "rounds": 1,
     }  # fmt: skip
     document = {
         "duration": "20ms",
@@ -108,7 +108,9 @@ def test_the_hierarchy_is_the_ideal_of_a_round(tmp_path):
     [row] = run.tables["rounds"].to_dicts()
     assert row["ideal_ps"] == pytest.approx(out["fct_ps"], abs=1000) and 1 <= row["slowdown"] < 1.05
     sent = run.tables["flows"].join(
-        run.tables["messages"].group_by("flow").agg(pl.col("bytes").sum().alias("moved")), left_on="id", right_on="flow"
+        run.tables["messages"].group_by("flow").agg(pl.col("bytes").sum().alias("moved")),
+        left_on="id",
+        right_on="flow",
     )
     server = pl.col("src").str.split(".").list.first(), pl.col("dst").str.split(".").list.first()
     across = sent.filter(server[0] != server[1])

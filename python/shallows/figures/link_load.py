@@ -30,8 +30,8 @@ class LinkLoad(NamedTuple):
 def info(tables: Mapping[str, pl.DataFrame]) -> LinkLoad:
     """The ports between switches, several cables together; of a network with one switch its ports to hosts.
 
-    Connections are those of the table `shares` with data there: their hashes put them on this link. Errors: no
-    statistics of a switch's port, or more than 40 switches.
+    Connections are those of the table `shares` with data there: their hashes put them on this link.
+    Errors: no statistics of a switch's port, or more than 40 switches.
     """
     queues = tables["queues"].filter(pl.col("is_switch") == 1)
     if not len(queues):

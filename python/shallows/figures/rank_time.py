@@ -1,4 +1,4 @@
-"""Ranks over time: each message to a rank from its start to its delivery, with the part beyond its ideal time."""
+"""Ranks over time: messages to each rank from start to delivery, with the part beyond the ideal time."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,7 +27,7 @@ class RankTime(NamedTuple):
 
 
 def info(tables: Mapping[str, pl.DataFrame], traffic: str | None = None) -> RankTime:
-    """The slowest round that ended of load `traffic`, or of all loads. Error: no round of such a load ended."""
+    """The slowest round that ended, of load `traffic` or of all. Error: no round of such a load ended."""
     rounds = tables["rounds"].filter(pl.col("fct_ps").is_not_null())
     stepped = tables["steps"]["traffic"].unique()
     rounds = rounds.filter(pl.col("traffic").is_in(stepped.implode()))
@@ -40,7 +40,9 @@ def info(tables: Mapping[str, pl.DataFrame], traffic: str | None = None) -> Rank
     ends = tables["flows"].select("id", "dst")
     messages = tables["messages"].filter(mine).join(ends, left_on="flow", right_on="id")
     late = pl.col("fct_ps").cast(pl.Int64) - pl.col("ideal_ps").cast(pl.Int64)
-    lost = messages.group_by("dst").agg(late.sum().alias("late")).sort("late", "dst", descending=[True, False])
+    lost = (
+        messages.group_by("dst").agg(late.sum().alias("late")).sort("late", "dst", descending=[True, False])
+    )
     shown = lost["dst"].head(MOST)
     hosts = [host for host in messages["dst"].unique(maintain_order=True) if host in set(shown)]
     messages = messages.filter(pl.col("dst").is_in(shown.implode()))
@@ -59,7 +61,7 @@ def info(tables: Mapping[str, pl.DataFrame], traffic: str | None = None) -> Rank
 
 @style.styled
 def draw(info: RankTime) -> "Figure":
-    """A line a rank, messages to it as bars: as long as they take alone, then the time by which they are late."""
+    """A line a rank, messages to it as bars: the time that they take alone, then that beyond it."""
     height = max(1.6, 0.16 * len(info.hosts) + 0.8)
     figure, (ax,) = style.canvas(width_inch=style.PAGE_INCH, height_inch=height)
     due = np.minimum(info.due, info.end)

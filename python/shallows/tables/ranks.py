@@ -26,7 +26,8 @@ def timeline(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     `start_ps`, `end_ps`: first start and last delivery of the messages to it. `late_ps`: their lateness
     together. `step`, `src`, `latest_ps`: the latest one's step, sender and lateness. `port`, `wait_ps`,
     `connections`: where its connection's packets waited most, their mean wait there, and the connections with
-    data there; null without `probe.shares`, or if they waited nowhere. Messages that did not end are left out.
+    data there; null without `probe.shares`, or if they waited nowhere. Messages that did not end are left
+    out.
     """
     ended = pl.col("fct_ps").is_not_null() & pl.col("round").is_not_null()
     ends = tables["flows"].select("id", "src", "dst")
@@ -69,7 +70,7 @@ def _worst_ports(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def lines(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
-    """Sentences about the ranks that waited longest in the slowest round of each load, with `probe.shares`."""
+    """Sentences about the ranks that lost most time in a load's slowest round, with `probe.shares`."""
     if not len(tables.get("shares", ())):
         return
     rows = timeline(tables)

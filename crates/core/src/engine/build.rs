@@ -334,8 +334,13 @@ fn record(experiment: &Experiment, traced: &[u32], classes: usize, ports: &mut [
         let wanted = if port.flags().switch { probes.queues } else { probes.nic_queues };
         if wanted || (changes && is_traced) {
             let rows = probes.trace_rows.min(usize::MAX as u64) as usize;
-            port.record =
-                Some(Box::new(QueueRecord::new(probes.at_dequeue, changes && is_traced, probes.shares, rows, end)));
+            port.record = Some(Box::new(QueueRecord::new(
+                probes.at_dequeue,
+                changes && is_traced,
+                probes.shares,
+                rows,
+                end,
+            )));
         }
         if wanted && let Some(scheduled) = port.service.scheduled_mut() {
             scheduled.inner = records(scheduled.disc.inner(), classes);

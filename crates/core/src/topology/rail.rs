@@ -172,8 +172,9 @@ mod tests {
     /// Without spines the cards of different rails reach each other in their server alone.
     #[test]
     fn a_rail_only_fabric_joins_rails_in_servers() {
-        let (graph, faults) =
-            build(json!({"kind": "rail", "servers": 3, "rails": 2, "spines": 0, "scale_up_rate": "3600Gbps"}));
+        let (graph, faults) = build(
+            json!({"kind": "rail", "servers": 3, "rails": 2, "spines": 0, "scale_up_rate": "3600Gbps"}),
+        );
         assert_eq!(faults, [""; 0]);
         // Of the five peers of a card, two are on its rail and one is in its server.
         assert_eq!(distances(&graph), [2; 6 * 3]);

@@ -210,7 +210,9 @@ impl Load {
             };
             let operation = self.ranks[i].ended;
             self.ranks[i].rests = false;
-            self.running.entry(operation).or_insert_with(|| Running::new(&self.plan, self.lanes.len() as u64));
+            self.running
+                .entry(operation)
+                .or_insert_with(|| Running::new(&self.plan, self.lanes.len() as u64));
             for lane in 0..self.lanes.len() as u64 {
                 if cx.stopped() {
                     return None;
@@ -380,17 +382,17 @@ fn check(settings: &Settings, n: u64, cx: &mut BuildCx<'_>) {
         let rule = Code::OutOfRange.rule(rule).judged_by(&["bytes", "hosts"]);
         cx.fault("bytes", rule, settings.bytes.show());
     }
-    if shape.messages() > MAX_MESSAGES {
+    let messages = shape.messages().saturating_mul(settings.channels * settings.chunks);
+    if messages > MAX_MESSAGES {
         let rule = format!(
-            "must make <= {MAX_MESSAGES} messages in an operation; {n} ranks make {} with algorithm = {}",
-            shape.messages(),
+            "must make <= {MAX_MESSAGES} messages in an operation; {n} ranks make {messages} with algorithm = {}, of all channels and chunks",
             algorithm.show()
         );
         cx.fault("hosts", Code::TooMany.rule(rule).judged_by(&["hosts", "operation"]), settings.hosts.show());
     }
     let pairs = if all_to_all { n * (n - 1) * settings.channels } else { n * settings.channels };
     if pairs > MAX_CONNECTIONS {
-        let rule = format!("must make <= {MAX_CONNECTIONS} pairs of ranks; {n} make {pairs}");
+        let rule = format!("must make <= {MAX_CONNECTIONS} connections between ranks; {n} make {pairs}");
         cx.fault("hosts", Code::TooMany.rule(rule).judged_by(&["hosts", "operation"]), settings.hosts.show());
     }
 }
@@ -404,7 +406,8 @@ fn no_choice(operation: Operation, algorithm: Algorithm) -> Option<&'static str>
             .then_some("must be \"ring\" for an all-to-all, which has no choice of algorithms"),
         Operation::SendRecv => (algorithm != Ring)
             .then_some("must be \"ring\" for a send-recv, which has no choice of algorithms"),
-        Operation::AllGather | Operation::ReduceScatter => (algorithm != Ring && algorithm != HalvingDoubling)
+        Operation::AllGather | Operation::ReduceScatter => (algorithm != Ring
+            && algorithm != HalvingDoubling)
             .then_some("must be \"ring\" or \"halving-doubling\" for an all-gather or a reduce-scatter"),
         Operation::Broadcast | Operation::Reduce => (algorithm != Ring && algorithm != Tree)
             .then_some("must be \"ring\" or \"tree\" for a broadcast or a reduction"),

@@ -104,7 +104,13 @@ impl Load {
         let plan = (0..).zip(&nodes).map(|(name, node)| Planned { name, messages: 1, bytes: node.bytes });
         Some(Load {
             names: rows.iter().map(|row| row.id.clone()).collect(),
-            steps: Steps::new(plan.collect(), (0..nodes.len() as u32).collect(), 1, least(&nodes, cx), begins),
+            steps: Steps::new(
+                plan.collect(),
+                (0..nodes.len() as u32).collect(),
+                1,
+                least(&nodes, cx),
+                begins,
+            ),
             due,
             channels: Channels::new(settings.connection),
             opened: false,

@@ -39,7 +39,8 @@ pub fn place(
             0 => String::new(),
             held => format!(", and jobs before this one in the file hold {held} of them"),
         };
-        let rule = format!("must be at most {free}: each rank needs a host of its own; `hosts` names {all}{held}");
+        let rule =
+            format!("must be at most {free}: each rank needs a host of its own; `hosts` names {all}{held}");
         let hint = "name more hosts, or use fewer ranks";
         let rule = Code::TooMany.rule(rule).hint(hint.to_owned()).judged_by(&["ranks", "hosts"]);
         cx.fault("ranks", rule, ranks.show());
@@ -62,7 +63,8 @@ pub fn place(
     }
     if ranks.is_some() || placement != Placement::Block {
         let shown: Vec<&str> = hosts.iter().take(SHOWN).map(|host| cx.graph.name(*host)).collect();
-        let more = if hosts.len() > SHOWN { format!(" and {} more", hosts.len() - SHOWN) } else { String::new() };
+        let more =
+            if hosts.len() > SHOWN { format!(" and {} more", hosts.len() - SHOWN) } else { String::new() };
         cx.notes.push(format!("{}: ranks 0 to {} are on {}{more}.", cx.path, wanted - 1, shown.join(", ")));
     }
     Some(hosts)

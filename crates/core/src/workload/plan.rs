@@ -126,8 +126,7 @@ impl Maker {
         window: u64,
         part: impl Fn(u64, u64) -> Part,
     ) {
-        let before: Vec<usize> =
-            members.iter().map(|rank| self.stands[*rank as usize].came.len()).collect();
+        let before: Vec<usize> = members.iter().map(|rank| self.stands[*rank as usize].came.len()).collect();
         for step in 0..schedule.steps() {
             let mut came = Vec::with_capacity(members.len());
             for (i, rank) in (0..).zip(members) {
@@ -272,9 +271,7 @@ impl Shape {
             (Operation::Broadcast | Operation::Reduce | Operation::SendRecv, _) => n,
             (_, Algorithm::Tree | Algorithm::DoubleTree) => n.saturating_mul(4),
             (_, Algorithm::Hierarchical) => n.saturating_mul(2 * (self.group + n / self.group.max(1))),
-            (operation, algorithm) => {
-                n.saturating_mul(Schedule { operation, algorithm, ranks: n }.steps())
-            }
+            (operation, algorithm) => n.saturating_mul(Schedule { operation, algorithm, ranks: n }.steps()),
         }
     }
 

@@ -199,7 +199,9 @@ mod tests {
                 assert_eq!(pairs.len(), n * (n - 1));
                 continue;
             }
-            let own = |rank: usize, block: usize| match schedule.operation == Operation::AllGather && rank != block {
+            let own = |rank: usize, block: usize| match schedule.operation == Operation::AllGather
+                && rank != block
+            {
                 true => BTreeSet::new(),
                 false => BTreeSet::from([rank]),
             };

@@ -275,9 +275,8 @@ fn a_hierarchy_takes_rings_in_servers_and_between_them() {
     document["topology"] = json!({"kind": "rail", "servers": servers, "rails": group, "spines": 0, "rate": "100Gbps",
         "delay": "1us", "scale_up_rate": "400Gbps", "scale_up_delay": "250ns"});
     let done = run(document);
-    let message = |packets: u64, gbps: u64, delay: u64| {
-        (packets + 1) * (MSS + HEADER) * 8000 / gbps + 2 * delay
-    };
+    let message =
+        |packets: u64, gbps: u64, delay: u64| (packets + 1) * (MSS + HEADER) * 8000 / gbps + 2 * delay;
     let inside = message(servers * packets, 400, US / 4);
     let between = message(packets, 100, US);
     let closed = 2 * (group - 1) * inside + 2 * (servers - 1) * between;
