@@ -1,7 +1,7 @@
 """Ranks of collectives and graphs over time: what each waited for, and the port that made it wait.
 
-A message is late by what it takes beyond its ideal time. Its receiver waits for it, so the lateness of all
-messages to a host in a round is the time that this rank lost to the network. With `probe.shares` the row
+A message is overdue from its ideal end to its delivery, and its receiver waits for it. The time in which some
+message to a host was overdue is what this rank lost to the network in a round. With `probe.shares` the row
 names the port at which the packets of the latest message's connection waited most, and how many connections
 sent data through it. These waits are sums over the run, not those of the one message.
 """
@@ -19,12 +19,16 @@ __all__ = ["lines", "timeline"]
 MOST = 3
 """The ranks that a load's sentences name."""
 
+LEAST = 0.05
+"""The least share of an operation's time in which messages to a rank are overdue, for a sentence about it."""
+
 
 def timeline(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """A row for each load, round and receiving host, in this order.
 
-    `start_ps`, `end_ps`: first start and last delivery of the messages to it. `late_ps`: their lateness
-    together. `step`, `src`, `latest_ps`: the latest one's step, sender and lateness. `port`, `wait_ps`,
+    `start_ps`, `end_ps`: first start and last delivery of the messages to it. `late_ps`: the time in which
+    some of them were overdue. `step`, `src`, `latest_ps`: the latest one's step, sender and time beyond its
+    ideal. `port`, `wait_ps`,
     `connections`: where its connection's packets waited most, their mean wait there, and the connections with
     data there; null without `probe.shares`, or if they waited nowhere. Messages that did not end are left
     out.
@@ -35,14 +39,20 @@ def timeline(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     late = pl.col("fct_ps").cast(pl.Int64) - pl.col("ideal_ps").cast(pl.Int64)
     messages = messages.with_columns(late.clip(0).alias("late_ps"))
     latest = pl.col("late_ps").arg_max()
+    # In the order in which they become overdue, each adds what it is overdue beyond those before it.
+    ends_at, rank = pl.col("end_ps").cast(pl.Int64), ["traffic", "round", "dst"]
+    messages = messages.with_columns((ends_at - pl.col("late_ps")).alias("due"))
+    messages = messages.sort(*rank, "due", "start_ps", "step")
+    before = ends_at.cum_max().shift(1).over(rank)
+    own = (ends_at - pl.max_horizontal("due", before)).clip(0)
     rows = (
-        messages.sort("traffic", "round", "dst", "start_ps", "step")
+        messages.with_columns(own.alias("own"))
         .group_by("traffic", "round", "dst", maintain_order=True)
         .agg(
             pl.col("start_ps").min(),
             pl.col("end_ps").max(),
             pl.len().alias("messages"),
-            pl.col("late_ps").sum(),
+            pl.col("own").sum().alias("late_ps"),
             pl.col("step").get(latest).alias("step"),
             pl.col("src").get(latest).alias("src"),
             pl.col("flow").get(latest).alias("flow"),
@@ -78,8 +88,9 @@ def lines(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
         rounds = tables["rounds"].filter((pl.col("traffic") == load) & pl.col("fct_ps").is_not_null())
         if not len(rounds):
             continue
-        slowest = rounds["round"][rounds["fct_ps"].arg_max() or 0]
-        last = mine.filter((pl.col("round") == slowest) & (pl.col("late_ps") > 0))
+        worst = rounds.row(rounds["fct_ps"].arg_max() or 0, named=True)
+        slowest = worst["round"]
+        last = mine.filter((pl.col("round") == slowest) & (pl.col("late_ps") > LEAST * worst["fct_ps"]))
         for row in last.sort("late_ps", "dst", descending=[True, False]).head(MOST).iter_rows(named=True):
             yield f"{load}, round {slowest}: {_sentence(row)}"
 
@@ -87,8 +98,8 @@ def lines(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
 def _sentence(row: Mapping[str, object]) -> str:
     waited, latest = (readable("wait_ps", row[name]) for name in ("late_ps", "latest_ps"))
     text = (
-        f"the rank on {row['dst']} lost {waited} to late messages; "
-        f"the latest, of step {row['step']} from {row['src']}, was {latest} late"
+        f"the rank on {row['dst']} waited {waited} for overdue messages; "
+        f"the latest, of step {row['step']} from {row['src']}, came {latest} late"
     )
     if row["port"] is None:
         return f"{text}, and no recorded queue held its connection's packets up."
