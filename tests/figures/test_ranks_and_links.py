@@ -64,10 +64,10 @@ def test_ranks_without_an_operation_that_ended_are_an_error():
 
 def test_links_show_utilisation_and_connections_with_data():
     found = link_load.info(TABLES)
-    assert found.switches == ["leaf0", "spine0", "spine1"] and found.nodes == ["spine0", "spine1", "leaf0"]
+    assert found.switches == ["leaf0", "spine0", "spine1"] and found.nodes == ["leaf0", "spine0", "spine1"]
     no = np.nan
-    assert np.array_equal(found.load, [[0.9, 0.2, no], [no, no, 0.1], [no, no, 0.0]], equal_nan=True)
-    assert found.connections.tolist() == [[2, 1, 0], [0, 0, 0], [0, 0, 0]]
+    assert np.array_equal(found.load, [[no, 0.9, 0.2], [0.1, no, no], [0.0, no, no]], equal_nan=True)
+    assert found.connections.tolist() == [[0, 2, 1], [0, 0, 0], [0, 0, 0]]
     figure = link_load.draw(found)
     assert [text.get_text() for text in figure.axes[0].texts] == ["2", "1", "0", "0"]
     assert style.image(figure)

@@ -48,7 +48,8 @@ def info(tables: Mapping[str, pl.DataFrame]) -> LinkLoad:
         data = shares.filter(pl.col("reverse") == 0).group_by("port").len()
         crowd = dict(data.iter_rows())
     rows = [one for one in switches if one in set(shown["from"])]
-    nodes = shown["to"].unique(maintain_order=True).to_list()
+    ends_of = shown["to"].unique(maintain_order=True).to_list()
+    nodes = sorted(ends_of, key=lambda node: switches.index(node) if node in switches else len(switches))
     load = np.full((len(rows), len(nodes)), np.nan)
     count = np.zeros(load.shape, dtype=int)
     for one, other, port, share in shown.select("from", "to", "port", "utilisation").iter_rows():
