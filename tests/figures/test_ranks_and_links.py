@@ -1,4 +1,4 @@
-"""Figures of training jobs: what is drawn is what the tables hold."""
+"""Figures of training jobs: they draw the numbers of the tables."""
 
 import numpy as np
 import polars as pl

@@ -16,7 +16,7 @@ MOST = 64
 
 
 class RankTime(NamedTuple):
-    """Of one round: hosts in order, and for each message its host's place, start, ideal end and end in ms."""
+    """A round: its hosts in order, and each message with its host's place, start, ideal end and end in ms."""
 
     title: str
     hosts: list[str]

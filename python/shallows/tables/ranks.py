@@ -1,4 +1,4 @@
-"""Ranks of collectives and graphs over time: what each waited for, and the port that made it wait.
+"""Ranks of collectives and graphs over time: the wait of each, and the port that made it wait.
 
 A message is overdue from its ideal end to its delivery, and its receiver waits for it. The time in which some
 message to a host was overdue is what this rank lost to the network in a round. With `probe.shares` the row

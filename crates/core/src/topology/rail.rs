@@ -176,7 +176,7 @@ mod tests {
             json!({"kind": "rail", "servers": 3, "rails": 2, "spines": 0, "scale_up_rate": "3600Gbps"}),
         );
         assert_eq!(faults, [""; 0]);
-        // Of the five peers of a card, two are on its rail and one is in its server.
+        // A card has five peers: two are on its rail and one is in its server.
         assert_eq!(distances(&graph), [2; 6 * 3]);
     }
 

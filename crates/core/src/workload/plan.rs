@@ -431,7 +431,7 @@ mod tests {
         }
     }
 
-    /// Of an even number of ranks, none has children in both trees: so each sends and receives about a buffer in all.
+    /// No rank of an even number of ranks has children in both trees: so each sends and receives about a buffer in all.
     #[test]
     fn ranks_inside_one_tree_are_leaves_of_the_other() {
         for n in (2..=70u32).step_by(2) {

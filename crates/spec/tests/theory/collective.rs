@@ -282,7 +282,7 @@ fn a_hierarchy_takes_rings_in_servers_and_between_them() {
     let closed = 2 * (group - 1) * inside + 2 * (servers - 1) * between;
     takes(&done, closed);
     assert_eq!(done.column("rounds", "ideal_ps"), [closed as f64]);
-    // Of a fabric without a scale-up domain nothing but spines joins the cards of a server.
+    // Each rank sends to one card of its server and to one of its rail.
     assert_eq!(done.column("flows", "id").len() as u64, group * servers * 2);
 }
 
