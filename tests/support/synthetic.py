@@ -130,6 +130,11 @@ SCHEMAS = {
         "stamp_ps": U64,
         "cause": STR,
     },
+    "shares": {
+        "port": STR,
+        **dict.fromkeys(["flow", "reverse"], U32),
+        **dict.fromkeys(["packets", "bytes", "wait_ps", "wait_max_ps"], U64),
+    },
 }
 
 _ZERO = {U32: 0, U64: 0, F64: 0.0, STR: ""}

@@ -27,7 +27,7 @@ FULL = SMALL | {
     },
     "probe": {
         "queue_trace": "change", "port_trace": "50us", "flow_trace": "change", "packets": ["*->*"],
-        "at_dequeue": True, "nic_queues": True,
+        "at_dequeue": True, "nic_queues": True, "shares": True,
     },
 }  # fmt: skip
 

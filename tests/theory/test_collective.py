@@ -1,5 +1,6 @@
 """Least times of collective operations: bytes counted message by message, and runs that they bound."""
 
+import polars as pl
 import pytest
 import shallows
 from shallows import theory
@@ -81,3 +82,38 @@ def test_ranks_must_fill_leaves():
         theory.evaluate("collective", ["ranks=100"])
     with pytest.raises(SpecError, match="each rank has a block"):
         theory.evaluate("collective", ["size=100B"])
+
+
+def test_the_hierarchy_is_the_ideal_of_a_round(tmp_path):
+    load = {
+        "kind": "collective", "hosts": "server*", "algorithm": "hierarchical", "group": 4,
+        "bytes": "1200003B", "rounds": 1,
+    }  # fmt: skip
+    document = {
+        "duration": "20ms",
+        "topology": {
+            "kind": "rail", "servers": 3, "rails": 4, "rate": "100Gbps", "delay": "1us",
+            "scale_up_rate": "400Gbps", "scale_up_delay": "250ns",
+        },
+        "queue": {"kind": "drop-tail"},
+        "transport": {"cc": "newreno", "initial_window": "1000pkt", "opening": "established"},
+        "traffic": {"sum": load},
+    }  # fmt: skip
+    run = shallows.run(document, store=tmp_path, progress=False)
+    inputs = [
+        "servers=3", "cards=4", "size=1200003B", "rate=100Gbps", "delay=2us", "scale_up_rate=400Gbps",
+        "scale_up_delay=500ns", "mss=1460B", "header=40B",
+    ]  # fmt: skip
+    out = theory.evaluate("hierarchical", inputs)["outputs"]
+    [row] = run.tables["rounds"].to_dicts()
+    assert row["ideal_ps"] == pytest.approx(out["fct_ps"], abs=1000) and 1 <= row["slowdown"] < 1.05
+    sent = run.tables["flows"].join(
+        run.tables["messages"].group_by("flow").agg(pl.col("bytes").sum().alias("moved")),
+        left_on="id",
+        right_on="flow",
+    )
+    server = pl.col("src").str.split(".").list.first(), pl.col("dst").str.split(".").list.first()
+    across = sent.filter(server[0] != server[1])
+    assert across["moved"].mean() == pytest.approx(out["bytes_across"], rel=1e-5)
+    with pytest.raises(SpecError, match="cards must be > 0"):
+        theory.evaluate("hierarchical", ["cards=1"])

@@ -1078,7 +1078,7 @@ class RailTopology(Part):
     """Network cards of a server, each on a leaf of its own: rails. Range [1, 1000]. Default: NVIDIA DGX H100: eight cards."""
 
     spines: int = 4
-    """Spine switches. Range [1, 100000]. Default: as many as a leaf has hosts: no oversubscription."""
+    """Spine switches. With none the rails are not joined: cards of different rails do not reach each other, but in their server with `scale_up_rate`. Range [0, 100000]. Default: as many as a leaf has hosts: no oversubscription."""
 
     rate: str = '100Gbps'
     """Rate of the cards' links. Default: cards of training clusters have 100 Gb/s or more."""
@@ -1091,6 +1091,12 @@ class RailTopology(Part):
 
     uplink_delay: str = 'none'
     """One-way delay of the links between leaves and spines; `"none"` is `delay`. Range [0s, 100000s]. Default: Li 2019 (HPCC) s.5.1: each link has 1us."""
+
+    scale_up_rate: str = 'none'
+    """Rate of a card's link to the switch of its server's scale-up domain (NVLink), each way; `"none"`: a server has no such network, and its cards reach each other over the fabric. Default: cards alone; NVIDIA DGX H100 has 450 GB/s each way, "3600Gbps"."""
+
+    scale_up_delay: str = '250ns'
+    """One-way delay of these links. Range [0s, 100000s]. Default: shorter than a cable between racks; choose by your server."""
 
 
 class GraphTopology(Part):
@@ -2682,33 +2688,54 @@ class DatagramsLoad(Part):
 
 
 class CollectiveLoad(Part):
-    """Collective. Ranks exchange the blocks of a buffer in steps. A step begins at a rank when the message of the step before has been delivered there. The table of steps lists them, that of rounds the whole operations."""
+    """Collective. Ranks exchange the blocks of a buffer in steps. A message begins when those that it waits for have been delivered at its sender. The table of steps lists them, that of rounds the whole operations."""
 
     kind: Literal["collective"] = "collective"
 
     hosts: str | list[str] = Field(...)
-    """The ranks, one a host, in the order of the list; those of one pattern in the network's order. Default: the user's network."""
+    """The hosts that the ranks may have, in the order of the list; those of one pattern in the network's order. Default: the user's network."""
 
-    operation: Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all"] = 'all-reduce'
-    """The operation. Default: data-parallel training."""
+    ranks: int | Literal["none"] = 'none'
+    """Ranks, each on a host of its own that no such job before it in the file has; or "none": one on each named host. Range [2, ]. Default: the named hosts are the job."""
 
-    algorithm: Literal["ring", "halving-doubling"] = 'ring'
-    """The order in which ranks exchange blocks; an all-to-all has no choice. Default: the usual one for large buffers."""
+    placement: Literal["block", "striped", "random"] = 'block'
+    """The order in which ranks fill the hosts. Default: schedulers fill rack after rack."""
+
+    operation: Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "reduce", "send-recv"] = 'all-reduce'
+    """The operation. A broadcast begins at the first rank, and a reduction ends there. Default: data-parallel training."""
+
+    algorithm: Literal["ring", "halving-doubling", "tree", "double-tree", "hierarchical"] = 'ring'
+    """The order in which ranks exchange blocks; an all-to-all and a send-recv have no choice. Default: the usual one for large buffers."""
+
+    group: int | Literal["none"] = 'none'
+    """Ranks of a server, one after another, of a hierarchical all-reduce; or "none". Range [2, ]. Default: the user's servers."""
 
     bytes: str = Field(...)
     """Bytes of the buffer of each rank, all blocks together: each rank gives so much to an all-reduce, a reduce-scatter or an all-to-all, and holds so much after an all-gather. The size of nccl-tests is the same. MPI counts one block, an n-th of it for n ranks, in all operations but the all-reduce. Range [1B, ]. Default: the user's application."""
+
+    channels: int = 1
+    """Channels: each has an equal share of the buffer, and a connection of its own for each pair of ranks. Connections of one pair may take different paths. Range [1, 256]. Default: one connection a pair."""
+
+    chunks: int = 1
+    """Chunks of each channel's share. Each goes its way by itself, so that a rank sends one on while it receives the next. Range [1, 65536]. Default: a step is one message."""
 
     window: int | Literal["none"] = 1
     """Messages of an all-to-all that a rank may be ahead of those that it has received; 1 sends to one peer after another, "none" to all at once. Other operations have 1. Range [1, ]. Default: the pairwise exchange of MPICH."""
 
     rounds: int | Literal["none"] = 'none'
-    """Operations one after another, or "none" for no end. Range [1, ]. Default: as long as the run lasts."""
+    """Operations one after another, or "none" for no end. With `buckets`, each is one operation a bucket. Range [1, ]. Default: as long as the run lasts."""
 
     start: str = '0s'
     """When the ranks begin. Default: at once."""
 
     gap: str = '0s'
     """Time that a rank computes between the end of an operation at that rank and the beginning of its next. Default: at once."""
+
+    buckets: int = 1
+    """Equal shares of the buffer, each an operation of its own, one after another. Range [1, 10000]. Default: the whole buffer at once."""
+
+    compute: str = '0s'
+    """Time of the computation that makes the buckets one by one, as a backward pass makes gradients. Bucket b of n is ready after b/n of it, and its operation begins then, if that of the bucket before has ended at the rank. Default: the buffer is there."""
 
     jitter: str = '0s'
     """Each rank begins each operation at a random time below this after it could. Default: ranks that compute for equally long."""
@@ -2779,6 +2806,9 @@ class Probe(Part):
 
     audit: bool = False
     """All that `./shallows audit` reads: the packets of every port, those that ports lost, and each change of a window (`flow_trace`). Default: rows cost memory: ask for it where a run is to be audited."""
+
+    shares: bool = False
+    """The table `shares`: for each recorded port (`queues`, `nic_queues`) and each connection its packets, bytes and waits there. A run's summary then names the ports for which ranks of a collective waited. Default: rows cost memory: ask for it where the cause of a wait is looked for."""
 
     trace_rows: int = 20000000
     """Most rows that one trace may hold; a run that needs more ends with an error. Range [1, ]. Default: about 1 GB: memory stays bounded."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from shallows.tables import ranks
 from shallows.tables.drops import causes
 from shallows.tables.metrics import Tables
 from shallows.terminal import readable
@@ -29,6 +30,7 @@ def lines(tables: Tables, experiment: Mapping[str, Any], numbers: Mapping[str, A
         *_pauses(tables["pauses"]),
         *_timeouts(tables, experiment, numbers),
         *_operations(tables, numbers),
+        *ranks.lines(tables),
         *_messages(tables["messages"]),
         *_datagrams(tables),
     ]
@@ -146,11 +148,21 @@ def _operations(tables: Tables, numbers: Mapping[str, Any]) -> Iterator[str]:
                 came = _arrived(parts, tables["flows"], messages)
                 ran = int(numbers["duration"]) - int(row["start_ps"])
                 text += f": {came / row['bytes']:.1%} of its {_size(row['bytes'])} came in {_time(ran)}"
+            text += _steps(tables["steps"], load, row["round"])
             if row["ideal_ps"] is not None:
                 text += f"; on the empty network it takes {_time(row['ideal_ps'])} at least"
             yield text + "."
         if len(mine) > MOST:
             yield f"{load}: {len(mine) - MOST} more rounds did not end."
+
+
+def _steps(steps: pl.DataFrame, load: str, number: int) -> str:
+    """How many steps of a round ended, if it has any."""
+    mine = steps.filter((pl.col("traffic") == load) & (pl.col("round") == number))
+    if not len(mine):
+        return ""
+    under_way = mine["fct_ps"].null_count()
+    return f"; {_counted(len(mine) - under_way, 'step', 'steps')} ended, {under_way} had begun"
 
 
 def _arrived(parts: pl.DataFrame, flows: pl.DataFrame, messages: pl.DataFrame) -> int:

@@ -116,3 +116,49 @@ def collective(
         for key, value in bound.items()
     }
     return {"leaves": leaves, "oversubscription": of_leaf * rate_bps / (uplinks * uplink_rate_bps)} | shown
+
+
+@closed_form
+def hierarchical(
+    servers: int = 16,
+    cards: int = 8,
+    size_bytes: int = 100_000_000,
+    rate_bps: int = 400_000_000_000,
+    delay_ps: int = 2_000_000,
+    scale_up_rate_bps: int = 3_600_000_000_000,
+    scale_up_delay_ps: int = 500_000,
+    mss_bytes: int = 4096,
+    header_bytes: int = 64,
+) -> dict[str, float | None]:
+    """Completion time of a hierarchical all-reduce on rails, with a scale-up domain in each server.
+
+    Each server adds up a block for each card in a ring over its scale-up domain. Cards of equal place add up
+    theirs in rings between servers, and a ring in each server spreads the sums. `delay` is the one-way
+    propagation over a rail's leaf, `scale_up_delay` that over the server's switch: two links each. Of the
+    buffer each card sends `bytes_across` over the fabric. The time is `ideal_ps` of the table `rounds`.
+
+    Source: Jia et al., "Highly Scalable Deep Learning Training System with Mixed-Precision", 2018,
+    for the three phases; Patarasuk and Yuan, JPDC 69(2) 2009, for each ring; messages counted packet by
+    packet
+    """
+    positive(servers=servers - 1, cards=cards - 1, size=size_bytes)
+    ranks = servers * cards
+    if size_bytes < ranks:
+        raise ValueError("size must be >= servers x cards: each card has a block")
+    each, longer = divmod(size_bytes, ranks)
+
+    def message(blocks: int, rate: int, delay: int) -> float:
+        size = blocks * each + min(blocks, longer)
+        return ideal_fct(size, rate, delay, 2, mss_bytes, header_bytes)["fct_ps"]
+
+    inside = 2 * (cards - 1) * message(servers, scale_up_rate_bps, scale_up_delay_ps)
+    between = 2 * (servers - 1) * message(1, rate_bps, delay_ps)
+    moved = 2 * (ranks - 1) / ranks * size_bytes
+    across = 2 * (servers - 1) / servers * size_bytes / cards
+    return {
+        "inside_ps": inside,
+        "between_ps": between,
+        "fct_ps": inside + between,
+        "bytes_across": across,
+        "bus_bps": 8e12 * moved / (inside + between),
+    }

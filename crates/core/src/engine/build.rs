@@ -146,6 +146,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     roster.most_bytes = memory.unwrap_or(0);
     roster.cell_of = partition.cell_of.clone();
     roster.rest = partition.lookahead * 2;
+    roster.numbers_stay = experiment.probes.shares;
     roster.all_opened = (!tapped.is_empty()).then(Vec::new);
     let queue_pairs = roster.configs.iter().any(|config| config.kind == TransportKind::Roce);
     roster.all_announced = (queue_pairs && !tapped.is_empty()).then(Vec::new);
@@ -342,8 +343,13 @@ fn record(experiment: &Experiment, traced: &[u32], classes: usize, ports: &mut [
         let wanted = if port.flags().switch { probes.queues } else { probes.nic_queues };
         if wanted || (changes && is_traced) {
             let rows = probes.trace_rows.min(usize::MAX as u64) as usize;
-            port.record =
-                Some(Box::new(QueueRecord::new(probes.at_dequeue, changes && is_traced, rows, end)));
+            port.record = Some(Box::new(QueueRecord::new(
+                probes.at_dequeue,
+                changes && is_traced,
+                probes.shares,
+                rows,
+                end,
+            )));
         }
         if wanted && let Some(scheduled) = port.service.scheduled_mut() {
             scheduled.inner = records(scheduled.disc.inner(), classes);

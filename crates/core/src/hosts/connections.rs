@@ -244,6 +244,9 @@ impl Connections<'_> {
     /// A number for a connection that opens now.
     fn number(&mut self) -> FlowId {
         let roster = &mut *self.roster;
+        if roster.numbers_stay {
+            return roster.lives.len() as u32;
+        }
         if let Some(Reverse((from, id))) = roster.resting.peek().copied()
             && from <= self.now
         {

@@ -110,6 +110,8 @@ pub struct Roster {
     calls: u64,
     /// A number freed at one time is used again after this much, so that it does not matter when cells met.
     pub rest: Span,
+    /// No number is used again: then it is the connection's running number, and says in any record whose packets it counts.
+    pub numbers_stay: bool,
     /// Cells with orders that the engine has not seen, where there are several.
     pub ordered: Vec<u32>,
     pub(super) lives: Vec<Life>,

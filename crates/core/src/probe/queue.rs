@@ -3,7 +3,9 @@
 use super::histogram::{Histogram, LengthHistogram};
 use super::waits::WaitCounts;
 use crate::events::fetch::fetch;
+use crate::packet::{Flags, Packet};
 use shallows_units::{Span, Time};
+use std::collections::BTreeMap;
 
 /// Lengths below this have their times in a record's first two cache lines, the first three of them in the first.
 const SHORT: usize = 11;
@@ -44,18 +46,51 @@ struct Detail {
     changes: Option<Vec<(Time, u64, u64)>>,
     /// Most rows that `changes` may hold.
     max_rows: usize,
+    /// By connection and direction, when asked for.
+    shares: Option<BTreeMap<(u32, bool), Share>>,
+}
+
+/// The packets of one connection in one direction at a port.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Share {
+    /// Packets whose transmission began, or is known to begin.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Sum of their waits in ps.
+    pub wait: u64,
+    /// The longest of them.
+    pub longest: u64,
 }
 
 impl QueueRecord {
     /// Nothing recorded yet of a run that lasts until `until`.
-    pub fn new(at_dequeue: bool, changes: bool, max_rows: usize, until: Time) -> Self {
+    pub fn new(at_dequeue: bool, changes: bool, shares: bool, max_rows: usize, until: Time) -> Self {
         let detail = || Detail {
             at_dequeue: at_dequeue.then(LengthHistogram::default),
             changes: changes.then(Vec::new),
+            shares: shares.then(BTreeMap::new),
             max_rows,
         };
-        let detail = (at_dequeue || changes).then(|| Box::new(detail()));
+        let detail = (at_dequeue || changes || shares).then(|| Box::new(detail()));
         QueueRecord { detail, until, ..QueueRecord::default() }
+    }
+
+    /// `packet` waits `wait` until its transmission begins, at `begin`.
+    #[inline]
+    pub fn shares(&mut self, packet: &Packet, begin: Time, wait: Span) {
+        if let Some(detail) = &mut self.detail
+            && begin < self.until
+            && !packet.is_pause()
+        {
+            detail.shared(packet, wait);
+        }
+    }
+
+    /// By connection and direction (there, back) their packets here, when asked for.
+    pub fn each_share(&self) -> impl Iterator<Item = (u32, bool, Share)> + '_ {
+        let shares = self.detail.as_ref().and_then(|detail| detail.shares.as_ref());
+        shares.into_iter().flatten().map(|((flow, back), share)| (*flow, *back, *share))
     }
 
     /// Departures that left each length behind, when asked for.
@@ -152,6 +187,9 @@ impl QueueRecord {
         if let Some(lengths) = self.detail.as_mut().and_then(|detail| detail.at_dequeue.as_mut()) {
             lengths.clear();
         }
+        if let Some(shares) = self.detail.as_mut().and_then(|detail| detail.shares.as_mut()) {
+            shares.clear();
+        }
         (self.wait_sum, self.byte_time) = (0, 0);
         self.max_bytes = bytes;
         self.since = now;
@@ -174,9 +212,20 @@ impl Detail {
         }
     }
 
+    #[cold]
+    fn shared(&mut self, packet: &Packet, wait: Span) {
+        let Some(shares) = &mut self.shares else { return };
+        let share = shares.entry((packet.flow, packet.flags.any(Flags::REVERSE))).or_default();
+        share.packets += 1;
+        share.bytes += u64::from(packet.size);
+        share.wait += wait.as_ps();
+        share.longest = share.longest.max(wait.as_ps());
+    }
+
     fn memory(&self) -> usize {
+        let shares = self.shares.as_ref().map_or(0, |all| all.len() * size_of::<((u32, bool), Share)>());
         let lengths = self.at_dequeue.as_ref().map_or(0, LengthHistogram::memory);
         let changes = self.changes.as_ref().map_or(0, |rows| rows.capacity() * size_of::<(Time, u64, u64)>());
-        size_of::<Self>() + lengths + changes
+        size_of::<Self>() + lengths + changes + shares
     }
 }

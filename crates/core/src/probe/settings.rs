@@ -72,6 +72,9 @@ crate::params! {
         packets: Names = [], "", "rows cost memory: ask for what is looked at";
         /// All that `./shallows audit` reads: the packets of every port, those that ports lost, and each change of a window (`flow_trace`).
         audit: bool = false, "", "rows cost memory: ask for it where a run is to be audited";
+        /// The table `shares`: for each recorded port (`queues`, `nic_queues`) and each connection its packets, bytes and waits there. A
+        /// run's summary then names the ports for which ranks of a collective waited.
+        shares: bool = false, "", "rows cost memory: ask for it where the cause of a wait is looked for";
         /// Most rows that one trace may hold; a run that needs more ends with an error.
         trace_rows: u64 = 20000000, "[1, ]", "about 1 GB: memory stays bounded";
     }

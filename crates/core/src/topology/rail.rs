@@ -12,9 +12,11 @@
 //! Source: the rail-optimised fabric of NVIDIA's DGX SuperPOD reference architecture, as described in Wang et al., "Rail-only: A
 //! Low-Cost High-Performance Network for Training LLMs with Trillion Parameters", Hot Interconnects 2024. Cards of
 //! equal rank are two links apart, others four, also those of one server.
-//! Left out: NVLink, the network inside a server. Each card is a host that reaches all others by Ethernet alone, so a
-//! collective's steps inside a server, and relays over another card of the server (PXN), cross the spines here. Also left out: several
-//! leaves a rail, and a rail-only fabric, whose cards of different rank need NVLink.
+//! With `scale_up_rate` a server has a scale-up domain too (NVLink): each of its cards has a second link, to the switch
+//! `server0.scaleup`. Packets between cards of one server take it, since that way is two links long; a card forwards nothing,
+//! so packets between servers never do. With `spines = 0` the fabric is rail-only.
+//! Left out: relays over another card of the server (PXN), several leaves a rail, and what NVLink does on its own: its packets,
+//! its credits and its reductions. The scale-up switch is one more switch that queues as `[queue]` says.
 
 use super::MAX_NODES;
 use crate::params;
@@ -32,7 +34,9 @@ params! {
         /// Network cards of a server, each on a leaf of its own: rails.
         rails: u64 = 8, "[1, 1000]", "NVIDIA DGX H100: eight cards";
         /// Spine switches.
-        spines: u64 = 4, "[1, 100000]", "as many as a leaf has hosts: no oversubscription";
+        /// With none the rails are not joined: cards of different rails do not reach each other, but in their server with
+        /// `scale_up_rate`.
+        spines: u64 = 4, "[0, 100000]", "as many as a leaf has hosts: no oversubscription";
         /// Rate of the cards' links.
         rate: Rate = "100Gbps", "", "cards of training clusters have 100 Gb/s or more";
         /// Rate of each link between a leaf and a spine; `"none"` is `rate`.
@@ -41,6 +45,11 @@ params! {
         delay: Span = "1us", "[0s, 100000s]", "Li 2019 (HPCC) s.5.1: each link has 1us";
         /// One-way delay of the links between leaves and spines; `"none"` is `delay`.
         uplink_delay: Option<Span> = "none", "[0s, 100000s]", "Li 2019 (HPCC) s.5.1: each link has 1us";
+        /// Rate of a card's link to the switch of its server's scale-up domain (NVLink), each way; `"none"`: a server has no such
+        /// network, and its cards reach each other over the fabric.
+        scale_up_rate: Option<Rate> = "none", "", "cards alone; NVIDIA DGX H100 has 450 GB/s each way, \"3600Gbps\"";
+        /// One-way delay of these links.
+        scale_up_delay: Span = "250ns", "[0s, 100000s]", "shorter than a cable between racks; choose by your server";
     }
 }
 
@@ -49,7 +58,7 @@ impl Settings {
     pub fn build(&self, faults: &mut Faults) -> Graph {
         let mut graph = Graph::default();
         let (servers, rails) = (self.servers, self.rails);
-        if (servers + 1) * rails + self.spines > MAX_NODES || rails * self.spines > MAX_NODES {
+        if (servers + 1) * (rails + 1) + self.spines > MAX_NODES || rails * self.spines > MAX_NODES {
             let rule =
                 format!("must make <= {MAX_NODES} nodes, and as many uplinks, with `rails` and `spines`");
             faults.add("topology.servers", Code::TooMany.rule(rule), &servers.into());
@@ -60,15 +69,21 @@ impl Settings {
             .collect();
         let leaves: Vec<_> = (0..rails).map(|rail| graph.switch(format!("leaf{rail}"))).collect();
         let spines: Vec<_> = (0..self.spines).map(|i| graph.switch(format!("spine{i}"))).collect();
-        for cards in cards {
-            for (card, leaf) in cards.into_iter().zip(&leaves) {
-                graph.link(card, *leaf, self.rate, self.delay);
+        for cards in &cards {
+            for (card, leaf) in cards.iter().zip(&leaves) {
+                graph.link(*card, *leaf, self.rate, self.delay);
             }
         }
         let rate = self.uplink_rate.unwrap_or(self.rate);
         for leaf in leaves {
             for spine in &spines {
                 graph.link(leaf, *spine, rate, self.uplink_delay.unwrap_or(self.delay));
+            }
+        }
+        if let Some(rate) = self.scale_up_rate {
+            for (server, cards) in cards.into_iter().enumerate() {
+                let switch = graph.switch(format!("server{server}.scaleup"));
+                cards.into_iter().for_each(|card| graph.link(card, switch, rate, self.scale_up_delay));
             }
         }
         graph
@@ -129,6 +144,40 @@ mod tests {
         {
             assert!(ports.iter().any(|p| p == port), "{port} in {ports:?}");
         }
+    }
+
+    /// Cards of one server are two links apart over their scale-up switch, and no way between servers leads over one.
+    #[test]
+    fn a_scale_up_domain_joins_the_cards_of_a_server_alone() {
+        let scale_up = json!({"kind": "rail", "servers": 3, "rails": 4, "scale_up_rate": "3600Gbps"});
+        let (graph, _) = build(scale_up);
+        let paths = |from: &str, to: &str| -> Vec<Vec<String>> {
+            let found = all_paths(&graph, graph.find(from).unwrap(), graph.find(to).unwrap());
+            found.iter().map(|path| path.iter().map(|link| graph.port_name(*link)).collect()).collect()
+        };
+        let inside = ["server0.rail3->server0.scaleup", "server0.scaleup->server0.rail1"];
+        assert_eq!(paths("server0.rail3", "server0.rail1"), [inside]);
+        assert_eq!(
+            paths("server0.rail3", "server2.rail3"),
+            [["server0.rail3->leaf3", "leaf3->server2.rail3"]]
+        );
+        let across = paths("server0.rail3", "server1.rail0");
+        assert_eq!(across.len(), 4);
+        assert!(across.iter().flatten().all(|port| !port.contains("scaleup")), "{across:?}");
+        let ports = ports(&graph);
+        let port = "server1.scaleup->server1.rail0 3600Gbps 250ns";
+        assert!(ports.iter().any(|p| p == port), "{ports:?}");
+    }
+
+    /// Without spines the cards of different rails reach each other in their server alone.
+    #[test]
+    fn a_rail_only_fabric_joins_rails_in_servers() {
+        let (graph, faults) = build(
+            json!({"kind": "rail", "servers": 3, "rails": 2, "spines": 0, "scale_up_rate": "3600Gbps"}),
+        );
+        assert_eq!(faults, [""; 0]);
+        // A card has five peers: two are on its rail and one is in its server.
+        assert_eq!(distances(&graph), [2; 6 * 3]);
     }
 
     /// Patterns pick a server or a rail, and ranges some of a server's cards.

@@ -57,8 +57,10 @@ struct Open {
 /// The records of a load.
 pub struct Steps {
     plan: Vec<Planned>,
-    /// Messages of a step have so many tags.
-    width: u64,
+    /// The step of each message of one lane; each lane has as many.
+    step_of: Vec<u32>,
+    /// A round's messages are those of so many lanes.
+    lanes: u64,
     /// No round takes less.
     least: Span,
     /// The ideal at which a round begins.
@@ -71,36 +73,45 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// The steps of a load whose rounds follow `plan`, with up to `width` messages a step.
-    pub fn new(plan: Vec<Planned>, width: u64, least: Span, begins: Span) -> Self {
+    /// The steps of a load whose rounds follow `plan`. A round has messages with the steps of `step_of`, once in each of so
+    /// many lanes.
+    pub fn new(plan: Vec<Planned>, step_of: Vec<u32>, lanes: u64, least: Span, begins: Span) -> Self {
         let (rows, rounds, open) = (vec![], vec![], vec![]);
-        Steps { plan, width, least, begins, rows, rounds, open, under_way: BTreeMap::new() }
+        Steps { plan, step_of, lanes, least, begins, rows, rounds, open, under_way: BTreeMap::new() }
     }
 
-    /// Steps of a round.
-    pub fn per_round(&self) -> u64 {
-        self.plan.len() as u64
+    /// The tag of a message of one lane.
+    pub fn tag(&self, round: u64, lane: u64, message: u32) -> u64 {
+        (round * self.lanes + lane) * self.step_of.len() as u64 + u64::from(message)
     }
 
-    /// The tag of one of the messages of a step, counted over all rounds.
-    pub fn tag(&self, step: u64, message: u64) -> u64 {
-        step * self.width + message
-    }
-
-    /// The step, counted over all rounds, and the message in it.
-    pub fn of_tag(&self, tag: u64) -> (u64, u64) {
-        (tag / self.width, tag % self.width)
+    /// The round, the lane and the message in it.
+    pub fn of_tag(&self, tag: u64) -> (u64, u64, u32) {
+        let each = self.step_of.len() as u64;
+        let lane = tag / each;
+        (lane / self.lanes, lane % self.lanes, (tag % each) as u32)
     }
 
     /// The round and the step in it.
     pub fn place_of(&self, tag: u64) -> (u32, u32) {
-        let step = tag / self.width;
-        ((step / self.per_round()) as u32, (step % self.per_round()) as u32)
+        let (round, _, message) = self.of_tag(tag);
+        (round as u32, self.step_of[message as usize])
+    }
+
+    /// The row of the step of a message.
+    fn row_of(&self, tag: u64) -> usize {
+        let (round, step) = self.place_of(tag);
+        round as usize * self.plan.len() + step as usize
     }
 
     /// Messages of a round.
     pub fn messages(&self) -> u64 {
         self.plan.iter().map(|step| u64::from(step.messages)).sum()
+    }
+
+    /// Bytes of a round.
+    pub fn bytes(&self) -> u64 {
+        self.plan.iter().map(|step| step.bytes).fold(0, u64::saturating_add)
     }
 
     /// Rows so far.
@@ -115,11 +126,11 @@ impl Steps {
 
     /// A message is written now, at the ideal time `ideal`.
     pub fn sent(&mut self, tag: u64, ideal: Span, cx: &WorkCx<'_>) {
-        let (step, _) = self.of_tag(tag);
-        while self.rows.len() as u64 <= step {
+        let row = self.row_of(tag);
+        while self.rows.len() <= row {
             self.begin_round(cx);
         }
-        self.rows[step as usize].started.get_or_insert(cx.now());
+        self.rows[row].started.get_or_insert(cx.now());
         self.under_way.insert(tag, ideal);
     }
 
@@ -135,7 +146,7 @@ impl Steps {
         self.rounds.push(Round {
             round,
             responses: messages as u32,
-            bytes: self.plan.iter().map(|step| step.bytes).fold(0, u64::saturating_add),
+            bytes: self.bytes(),
             started: cx.now(),
             ended: None,
             timeouts: TimeoutCounts::default(),
@@ -148,7 +159,8 @@ impl Steps {
     pub fn delivered(&mut self, done: &MessageDone, cx: &WorkCx<'_>) -> Span {
         let ideal = self.under_way.remove(&done.tag).unwrap_or_default() + done.ideal;
         let (round, _) = self.place_of(done.tag);
-        let row = &mut self.rows[(done.tag / self.width) as usize];
+        let row = self.row_of(done.tag);
+        let row = &mut self.rows[row];
         row.ideal = row.ideal.max(done.ideal);
         row.left -= 1;
         if row.left == 0 {
@@ -203,9 +215,9 @@ impl Links {
     }
 }
 
-/// The connections of a load, by their ends where they are kept.
+/// The connections of a load, by their ends and their number among those of the same ends, where they are kept.
 pub struct Channels {
-    kept: BTreeMap<Pair, FlowId>,
+    kept: BTreeMap<(Pair, u32), FlowId>,
     connection: Connection,
 }
 
@@ -215,22 +227,24 @@ impl Channels {
         Channels { kept: BTreeMap::new(), connection }
     }
 
-    /// Opens those that are kept, in order.
-    pub fn open(&mut self, pairs: impl IntoIterator<Item = Pair>, cx: &mut WorkCx<'_>) {
+    /// Opens those that are kept, in order, so many of each pair.
+    pub fn open(&mut self, pairs: impl IntoIterator<Item = Pair>, each: u32, cx: &mut WorkCx<'_>) {
         if self.connection == Connection::Fresh {
             return;
         }
         for pair in pairs {
-            if cx.stopped() {
-                return;
+            for number in 0..each {
+                if cx.stopped() {
+                    return;
+                }
+                self.kept.entry((pair, number)).or_insert_with(|| cx.open(pair, None));
             }
-            self.kept.entry(pair).or_insert_with(|| cx.open(pair, None));
         }
     }
 
-    /// Writes a message.
-    pub fn send(&mut self, pair: Pair, bytes: u64, tag: u64, cx: &mut WorkCx<'_>) {
-        match self.kept.get(&pair) {
+    /// Writes a message to connection `number` of the pair.
+    pub fn send(&mut self, (pair, number): (Pair, u32), bytes: u64, tag: u64, cx: &mut WorkCx<'_>) {
+        match self.kept.get(&(pair, number)) {
             Some(flow) => cx.send(*flow, bytes, tag, None),
             None => _ = cx.send_once(pair, bytes, tag, None),
         }

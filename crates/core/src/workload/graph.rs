@@ -104,7 +104,13 @@ impl Load {
         let plan = (0..).zip(&nodes).map(|(name, node)| Planned { name, messages: 1, bytes: node.bytes });
         Some(Load {
             names: rows.iter().map(|row| row.id.clone()).collect(),
-            steps: Steps::new(plan.collect(), 1, least(&nodes, cx), begins),
+            steps: Steps::new(
+                plan.collect(),
+                (0..nodes.len() as u32).collect(),
+                1,
+                least(&nodes, cx),
+                begins,
+            ),
             due,
             channels: Channels::new(settings.connection),
             opened: false,
@@ -121,10 +127,10 @@ impl Load {
                 Err(next) => return next,
             };
             let Node { ends, bytes, delay, start, ideal, .. } = self.nodes[i];
-            let tag = self.steps.tag(i as u64, 0);
+            let tag = self.steps.tag(0, 0, i as u32);
             let ideal = ideal.max(start) + delay;
             self.steps.sent(tag, ideal, cx);
-            self.channels.send(ends, bytes, tag, cx);
+            self.channels.send((ends, 0), bytes, tag, cx);
             let then = std::mem::take(&mut self.nodes[i].then);
             self.release(&then, ideal, cx.now());
         }
@@ -183,7 +189,7 @@ impl Workload for Load {
         if !self.opened {
             self.opened = true;
             let pairs = self.pairs();
-            self.channels.open(pairs, cx);
+            self.channels.open(pairs, 1, cx);
         }
         self.send_due(cx)
     }

@@ -6,6 +6,8 @@ mod due;
 pub mod ends;
 pub mod locality;
 pub mod paths;
+pub mod placement;
+pub mod plan;
 pub mod schedules;
 mod written;
 
@@ -88,6 +90,8 @@ pub struct BuildCx<'a> {
     pub payload: u64,
     /// Settings that follow from the path at a connection's opening.
     pub from_path: Vec<String>,
+    /// Hosts of jobs that stand before this load in the file, which took them for themselves.
+    pub taken: &'a mut BTreeSet<NodeId>,
     /// Lines for a reader of the results.
     pub notes: Vec<String>,
     /// Where faults go.

@@ -220,3 +220,110 @@ fn faster_cards_have_shorter_ideals() {
         assert!((1.0..1.3).contains(&slowdown), "{slowdown}");
     }
 }
+
+/// A load `x` alone takes the closed form, and less than 3 % longer: acknowledgements of 40 bytes for packets of 1500 share the
+/// hosts' ports.
+fn takes(done: &Run, closed: u64) {
+    let [took] = done.column("rounds", "fct_ps")[..] else { panic!("one operation") };
+    assert!(took >= closed as f64 && took <= 1.03 * closed as f64, "{took} ps, {closed} ps expected");
+}
+
+/// Sums of four ranks go 1 and 3 -> 2 -> 0 and back: two messages meet at rank 2, and leave it together. Two trees do twice the
+/// work in that time, since rank 1 is to the second one as rank 2 to the first.
+#[test]
+fn trees_take_a_message_for_each_level() {
+    let packets = 6;
+    let closed = 2 * LINE.burst(2 * packets) + 2 * LINE.burst(packets);
+    for (algorithm, buffer) in [("tree", packets), ("double-tree", 2 * packets)] {
+        let load = json!({"algorithm": algorithm, "bytes": format!("{}B", buffer * MSS)});
+        let done = run(star(4, load));
+        takes(&done, closed);
+        assert_eq!(done.words("steps", "name"), ["reduce", "reduce", "broadcast", "broadcast"]);
+        assert_eq!(done.column("rounds", "bytes"), [(6 * buffer * MSS) as f64], "2 (n - 1) buffers");
+    }
+}
+
+/// A chain of n ranks forwards each chunk while it receives the next: the buffer once, and a chunk for each further rank.
+#[test]
+fn chunks_of_a_broadcast_follow_each_other() {
+    for (ranks, chunks, packets) in [(2, 1, 5), (5, 1, 6), (5, 3, 6), (8, 10, 2)] {
+        for name in ["broadcast", "reduce"] {
+            let bytes = format!("{}B", chunks * packets * MSS);
+            let done = run(star(ranks, json!({"operation": name, "bytes": bytes, "chunks": chunks})));
+            takes(&done, LINE.burst(chunks * packets) + (ranks - 2) * LINE.burst(packets));
+        }
+    }
+}
+
+/// With chunks enough to fill the path, a rank of a ring never waits: all that it sends is one burst.
+#[test]
+fn chunks_fill_a_ring() {
+    let (ranks, chunks, packets) = (4, 16, 4);
+    assert!((chunks - 1) * packets * LINE.transmission(MSS + HEADER) > LINE.burst(1));
+    let bytes = format!("{}B", ranks * chunks * packets * MSS);
+    let done = run(star(ranks, json!({"bytes": bytes, "chunks": chunks})));
+    takes(&done, LINE.burst(2 * (ranks - 1) * chunks * packets));
+}
+
+/// Rings in servers of four cards, at the rate of their scale-up domain, and rings between three servers, on rails.
+#[test]
+fn a_hierarchy_takes_rings_in_servers_and_between_them() {
+    let (group, servers, packets) = (4, 3, 5);
+    let bytes = format!("{}B", group * servers * packets * MSS);
+    let load = json!({"hosts": "server*", "algorithm": "hierarchical", "group": group, "bytes": bytes});
+    let mut document = star(2, load);
+    document["topology"] = json!({"kind": "rail", "servers": servers, "rails": group, "spines": 0, "rate": "100Gbps",
+        "delay": "1us", "scale_up_rate": "400Gbps", "scale_up_delay": "250ns"});
+    let done = run(document);
+    let message =
+        |packets: u64, gbps: u64, delay: u64| (packets + 1) * (MSS + HEADER) * 8000 / gbps + 2 * delay;
+    let inside = message(servers * packets, 400, US / 4);
+    let between = message(packets, 100, US);
+    let closed = 2 * (group - 1) * inside + 2 * (servers - 1) * between;
+    takes(&done, closed);
+    assert_eq!(done.column("rounds", "ideal_ps"), [closed as f64]);
+    // Each rank sends to one card of its server and to one of its rail.
+    assert_eq!(done.column("flows", "id").len() as u64, group * servers * 2);
+}
+
+/// A bucket's operation begins when it is computed and that of the bucket before has ended: the longer of both counts.
+#[test]
+fn computation_overlaps_communication() {
+    let (ranks, packets, buckets) = (4, 6, 4);
+    let bytes = format!("{}B", buckets * ranks * packets * MSS);
+    let one = one_after_another(&[packets; 6]);
+    let ends = |compute: u64| {
+        let load = json!({"bytes": bytes, "buckets": buckets, "compute": format!("{compute}ns")});
+        let done = run(star(ranks, load));
+        assert_eq!(done.column("rounds", "bytes"), [(6 * ranks * packets * MSS) as f64; 4]);
+        done.column("rounds", "end_ps")[3] as u64
+    };
+    let long = 2 * buckets * one / 1000;
+    assert_eq!(ends(long), MS + long * 1000 + one, "all but the last bucket is hidden");
+    let short = one / 1000 / 100 * buckets;
+    let closed = MS + short * 1000 / buckets + buckets * one;
+    let found = ends(short);
+    assert!(found >= closed && found <= closed + buckets * US, "{found} ps, {closed} ps expected");
+}
+
+/// The root of a broadcast receives nothing: its next operation begins when its message has been delivered.
+#[test]
+fn a_root_begins_again_when_its_message_is_there() {
+    let load = json!({"operation": "broadcast", "bytes": format!("{}B", 5 * MSS), "rounds": 3});
+    let done = run(star(2, load));
+    let starts: Vec<f64> = (0..3).map(|round| (MS + round * LINE.burst(5)) as f64).collect();
+    assert_eq!(done.column("rounds", "start_ps"), starts);
+}
+
+/// Channels share the buffer, each over a connection of its own; no byte is lost between them.
+#[test]
+fn channels_have_connections_of_their_own() {
+    let load = json!({"bytes": "100003B", "channels": 3, "chunks": 2, "rounds": 2});
+    let done = run(star(4, load));
+    assert_eq!(done.column("flows", "id").len(), 3 * 4);
+    assert_eq!(done.column("rounds", "bytes"), [(2 * 3 * 100_003) as f64; 2]);
+    assert_eq!(done.column("flows", "delivered_bytes").iter().sum::<f64>(), (2 * 2 * 3 * 100_003) as f64);
+    assert_eq!(done.column("steps", "messages"), [24.0; 12]);
+    let whole = star(4, json!({"operation": "send-recv", "bytes": "9KB"}));
+    assert_eq!(run(whole).column("rounds", "bytes"), [36_000.0]);
+}

@@ -55,7 +55,7 @@ def _tables(group: Sequence[Outcome]) -> Tables:
 
 
 def _distributions(labelled: Mapping[str, Tables], more: str, edges: Sequence[int]) -> dict[str, Figure]:
-    from shallows.figures import fct_bins, goodput_time, queue_cdf, queue_time
+    from shallows.figures import fct_bins, goodput_time, link_load, queue_cdf, queue_time, rank_time
 
     first = next(iter(labelled.values()))
     port = bottleneck_port(first["queues"])
@@ -71,6 +71,12 @@ def _distributions(labelled: Mapping[str, Tables], more: str, edges: Sequence[in
     if len(labelled) == 1 and len(first.get("flow_trace", ())):
         drawn = goodput_time.draw(goodput_time.info(first))
         found["Goodput of each recorded flow over time"] = drawn
+    if len(labelled) == 1 and len(first["steps"]):
+        with suppress(ValueError):
+            found["Messages to each rank of the slowest operation"] = rank_time.draw(rank_time.info(first))
+        with suppress(ValueError):
+            caption = "Utilisation of the links between switches, and the connections that share each"
+            found[caption] = link_load.draw(link_load.info(first))
     return found
 
 

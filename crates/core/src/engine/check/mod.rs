@@ -391,6 +391,7 @@ fn loads(
         return (vec![], vec![], vec![]);
     }
     let (mut loads, mut parted, mut notes, mut connections) = (vec![], vec![], vec![], 0);
+    let mut taken = BTreeSet::new();
     for spec in &experiment.loads {
         let path = format!("traffic.{}", spec.name);
         let (seed, duration) = (experiment.run.seed, experiment.run.duration);
@@ -422,6 +423,7 @@ fn loads(
             queue_pairs: spec.transport.roce().is_some(),
             payload: spec.transport.settings.mss.as_u64(),
             from_path: from_path(spec),
+            taken: &mut taken,
             notes: vec![],
             faults,
         };

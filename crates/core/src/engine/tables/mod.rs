@@ -11,6 +11,7 @@ use crate::hosts::facts::MessageRow;
 use crate::hosts::records::{Credits, Datagrams, FlowRow};
 use crate::net::port::Port;
 use crate::probe::histogram::{Histogram, TimeHistogram};
+use crate::probe::queue::Share;
 use crate::probe::traces::{FlowTraceRow, PortRow, QueueRow};
 use crate::probe::{TableBuilder, TableData};
 use crate::routing::graph::{Graph, NodeId};
@@ -88,6 +89,7 @@ impl Simulation {
             self.flow_trace(),
             self.packet_table(),
             self.loss_table(),
+            self.shares_table(),
         ]
     }
 
@@ -269,6 +271,24 @@ impl Simulation {
             .u64("dropped", |r| r.1.dropped)
             .u64("in_flight", |r| r.1.sent.saturating_sub(ended(r)))
             .maybe_f64("loss", |r| mean(r.1.dropped.into(), ended(r)))
+            .done()
+    }
+
+    /// The connections that shared each port, with `probe.shares`.
+    fn shares_table(&self) -> TableData {
+        let of_port = |(port, of): (u32, &Port)| {
+            let shares: Vec<_> = of.record.iter().flat_map(|record| record.each_share()).collect();
+            shares.into_iter().map(move |(flow, back, share)| (port, flow, back, share))
+        };
+        let rows: Vec<(u32, u32, bool, Share)> = (0..).zip(self.ports()).flat_map(of_port).collect();
+        TableBuilder::new("shares", &rows)
+            .words("port", &self.names.ports, |r| r.0)
+            .u32("flow", |r| r.1)
+            .u32("reverse", |r| r.2.into())
+            .u64("packets", |r| r.3.packets)
+            .u64("bytes", |r| r.3.bytes)
+            .u64("wait_ps", |r| r.3.wait)
+            .u64("wait_max_ps", |r| r.3.longest)
             .done()
     }
 

@@ -338,6 +338,7 @@ impl Port {
             record.stood(packets, self.bytes, now);
             record.became(packets + 1, after, now);
             record.waits_until(begin, wait);
+            record.shares(packet, begin, wait);
         }
         self.bytes += u64::from(size);
         at

@@ -137,6 +137,7 @@ impl Network {
         }
         if let Some(record) = &mut port.record {
             record.waited(wait);
+            record.shares(packet, now, wait);
         }
         let (source, size) = (scheduled.source, packet.size);
         if let Some(inner) = &mut scheduled.inner
