@@ -158,7 +158,8 @@ fn after_an_idle_time_the_window_is_the_initial_one_again() {
 #[test]
 fn an_idle_time_halves_the_window_for_each_timeout() {
     let burst = |interval_ms: u64, halves: bool| {
-        let load = json!({"kind": "messages", "bytes": "146KB", "interval": format!("{interval_ms}ms"), "count": 2});
+        let load =
+            json!({"kind": "messages", "bytes": "146KB", "interval": format!("{interval_ms}ms"), "count": 2});
         let transport = json!({"idle_halves": halves, "min_rto": "200ms", "validate_cwnd": false});
         let document = with(pair(transport, load), json!({"duration": "2s"}));
         let run = watch(document, &["s0->switch"]);
