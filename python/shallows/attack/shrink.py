@@ -71,7 +71,7 @@ class Find:
 
     @property
     def verdict(self) -> Verdict:
-        """A weakness holds in all checks; an artefact on all seeds, but in under half of those with jitter."""
+        """A weakness holds in all checks; an artefact on all seeds, but in under half of those jittered."""
         if not all(self.seeds):
             return "not-determined"
         if all(self.jittered):
