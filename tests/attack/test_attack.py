@@ -5,7 +5,8 @@ import tomllib
 
 import pytest
 from conftest import shallows, write_toml
-from shallows.attack import corpus, show
+from shallows import api
+from shallows.attack import corpus, page, show
 from shallows.attack import objective as objectives
 from shallows.attack.attack import attack
 from shallows.attack.confirm import Confirmed, confirm
@@ -209,6 +210,23 @@ def test_what_a_backend_does_not_show_confirms_nothing():
     assert Confirmed("other", 1.0, (0.5, 0.5), (False, False)).verdict == "not-confirmed"
     assert Confirmed("other", 0.1, (0.1,), (True,), "holds as written").verdict == "not-determined"
     assert Confirmed("other", note="the run failed").verdict == "failed"
+
+
+def test_a_silence_is_one_of_a_flow_that_waits_for_data(tmp_path):
+    """Flows whose messages had all arrived were said to get nothing until the end of the run."""
+    bulk, few = ({"kind": kind, "from": "l0", "to": "r0"} for kind in ("bulk", "messages"))
+    few |= {"bytes": "3KB", "count": 1, "interval": "10ms"}
+    down = {"down": {"at": "30ms", "link": "left<->right", "state": "down"}}
+    changes = {"traffic": {"long": bulk, "few": few}, "event": down, "probe": {"flow_trace": "1ms"}}
+    base = {key: value for key, value in FILE.items() if key != "attack"}
+    run = api.run(base | changes, store=tmp_path / "runs")
+    [told] = page.silences(run)
+    assert told == "Flow 0 (long, l0 to r0) gets nothing for 70 ms, from 30 ms on."
+    late = few | {"start": "40ms"}
+    both = page.silences(
+        api.run(base | changes | {"traffic": {"long": bulk, "few": late}}, store=tmp_path / "runs")
+    )
+    assert [one[:12] for one in both] == ["Flow 0 (long", "Flow 1 (few,"]
 
 
 def test_the_command_writes_a_find_that_run_repeats(tmp_path):

@@ -26,6 +26,7 @@ ROWS = 400
 """Looks at the queues and flows of a run."""
 QUIET = 0.2
 """A silence of this share of a run is reported."""
+MOST_SILENCES = 5
 
 __all__ = ["render"]
 
@@ -86,26 +87,42 @@ def _settings(found: Attacked, find: Find) -> list[tuple[str, str, str]]:
 
 
 def silences(run: StoredRun) -> list[str]:
-    """By flow the longest time without an arrival, if it is long: when it begins and ends."""
+    """By flow the longest time in which it waited and no data arrived, if it is long; the longest first."""
     import polars as pl
 
     from shallows import terminal
 
-    flows, trace = run.tables["flows"], run.tables["flow_trace"]
     duration = run.numbers["duration"]
     found = []
-    for row in flows.iter_rows(named=True):
-        own = trace.filter(pl.col("flow") == row["id"]).sort("time_ps")
-        until = row["end_ps"] or duration
+    for row in run.tables["flows"].iter_rows(named=True):
+        own = run.tables["flow_trace"].filter(pl.col("flow") == row["id"]).sort("time_ps")
         arrivals = own.filter(pl.col("arrived_bytes").diff().fill_null(1) > 0)["time_ps"].to_list()
-        moments = [row["start_ps"], *arrivals, until]
-        gaps = [(b - a, a) for a, b in pairwise(moments)]
+        gaps = [
+            (b - a, a)
+            for since, until in _waits(run, row)
+            for a, b in pairwise([since, *(one for one in arrivals if since < one < until), until])
+        ]
         longest, since = max(gaps, default=(0, 0))
         if longest >= QUIET * duration:
-            begins, length = (terminal.readable("x_ps", one) for one in (since, longest))
-            name = f"{row['traffic']}, {row['src']} to {row['dst']}"
-            found.append(f"Flow {row['id']} ({name}) gets nothing for {length}, from {begins} on.")
-    return found
+            found.append((longest, since, f"{row['id']} ({row['traffic']}, {row['src']} to {row['dst']})"))
+    found.sort(key=lambda one: (-one[0], one[2]))
+    told = []
+    for longest, since, name in found[:MOST_SILENCES]:
+        begins, length = (terminal.readable("x_ps", one) for one in (since, longest))
+        told.append(f"Flow {name} gets nothing for {length}, from {begins} on.")
+    more = len(found) - len(told)
+    return [*told, f"{more} more flows get nothing for as long as a fifth of the run."] if more else told
+
+
+def _waits(run: StoredRun, flow: dict[str, Any]) -> list[tuple[int, int]]:
+    """When a flow had data to get: while a message of it was under way, or, if it is a long flow, always."""
+    import polars as pl
+
+    duration = run.numbers["duration"]
+    if run.experiment["traffic"][flow["traffic"]]["kind"] == "bulk":
+        return [(flow["start_ps"], flow["end_ps"] or duration)]
+    own = run.tables["messages"].filter(pl.col("flow") == flow["id"])
+    return [(a, duration if b is None else b) for a, b in own.select("start_ps", "end_ps").iter_rows()]
 
 
 def _film(experiment: dict[str, Any]) -> str:
