@@ -159,6 +159,8 @@ def draw(found: Attacked, find: Find) -> Figure:
         ax.axvline(1.0, linestyle="--")
         ax.set_xscale("log")
         ax.set_xlim(FACTORS[0] / 2, FACTORS[-1] * 2)  # whole numbers move further
+        ax.set_xticks(FACTORS, [f"{one:g}" for one in FACTORS], rotation=90)
+        ax.minorticks_off()
         ax.set_yticks(range(len(find.neighbours)), [one.name for one in find.neighbours])
         ax.set_ylim(-0.5, len(find.neighbours) - 0.5)
         ax.set_xlabel("multiple of the find's value, the other values as they are")

@@ -21,11 +21,9 @@ def margin(near: Neighbour, value: float, unit: str) -> str:
 
 
 def value_text(found: Attacked, value: float | None) -> str:
-    """A value of the objective: a share in %, or a number with its unit."""
+    """A value of the objective: a share in %, a multiple, or a number with its unit."""
     if value is None:
         return "no value"
-    return (
-        f"{100 * value:.3g} %"
-        if found.objective.share
-        else terminal.readable(found.objective.expectation.metric, value)
-    )
+    if not found.objective.share:
+        return terminal.readable(found.objective.expectation.metric, value)
+    return f"{100 * value:.3g} %" if value < 10 else f"{value:.3g} times the reference"

@@ -28,6 +28,8 @@ COLUMN_INCH, PAGE_INCH = 3.5, 7.2
 INK, QUIET, PUBLISHED = "#222222", "#8a8a8a", "#8a8a8a"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7a5195", "#000000")
 SURFACE = "cividis"
+MOST_NAMED = 16
+"""Entries of a legend."""
 
 TRANSPORTS = {
     "DCTCP": "#0072B2",
@@ -156,8 +158,12 @@ def palette(names: Sequence[str]) -> dict[str, str]:
 
 
 def legend(ax: "Axes", **where: Any) -> None:
-    """A legend, where there is more than one thing to tell apart."""
-    if len(ax.get_legend_handles_labels()[1]) > 1:
+    """A legend, where there is more than one thing to tell apart. Of very many it names the first."""
+    handles, labels = ax.get_legend_handles_labels()
+    if len(labels) > MOST_NAMED:
+        title = f"the first {MOST_NAMED} of {len(labels)}"
+        ax.legend(handles[:MOST_NAMED], labels[:MOST_NAMED], title=title, title_fontsize=7, **where)
+    elif len(labels) > 1:
         ax.legend(**where)
 
 
