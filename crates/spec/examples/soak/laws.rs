@@ -209,7 +209,11 @@ const BY_EXPERIMENT: [&str; 5] = [
 /// By name as in `laws.toml`: whether a run breaks it.
 type Relation = (&'static str, fn(&Tables<'_>, &Books, u64) -> bool);
 
-const RELATIONS: [Relation; 7] = [
+const RELATIONS: [Relation; 8] = [
+    ("each share is some connection's", |tables, _, warmup| {
+        let known: Vec<u64> = sorted(tables, "flows", "id");
+        warmup == 0 && numbers(tables, "shares", "flow").any(|flow| known.binary_search(&flow).is_err())
+    }),
     ("each message is some connection's", |tables, _, _| {
         let known: Vec<u64> = sorted(tables, "flows", "id");
         numbers(tables, "messages", "flow").any(|flow| known.binary_search(&flow).is_err())
