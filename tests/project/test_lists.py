@@ -51,6 +51,7 @@ NAMED = {
     "crates/core/src/transport/homa/settings.rs": "Homa is made of its control; its hosts' ports have one",
     "crates/core/src/transport/uec/settings.rs": "hosts have a discipline, a setting a default",
     "crates/core/src/transport/profiles.rs": "a profile names the discipline of its hosts' ports",
+    "crates/core/src/workload/schedules.rs": "an algorithm of collectives has the name of a network",
     "crates/spec/src/read.rs": "the discipline of hosts' ports where profiles differ",
     "crates/core/src/cc/kernel.rs": "the kernel's names of its own controls",
     "python/shallows/backends/linux/qdiscs.py": "translates each discipline that the kernel has",

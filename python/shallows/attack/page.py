@@ -115,14 +115,18 @@ def silences(run: StoredRun) -> list[str]:
 
 
 def _waits(run: StoredRun, flow: dict[str, Any]) -> list[tuple[int, int]]:
-    """When a flow had data to get: while a message of it was under way, or, if it is a long flow, always."""
+    """When a flow had data to get: while a message of it was under way, or, without messages, until all came."""
     import polars as pl
 
     duration = run.numbers["duration"]
-    if run.experiment["traffic"][flow["traffic"]]["kind"] == "bulk":
-        return [(flow["start_ps"], flow["end_ps"] or duration)]
     own = run.tables["messages"].filter(pl.col("flow") == flow["id"])
-    return [(a, duration if b is None else b) for a, b in own.select("start_ps", "end_ps").iter_rows()]
+    if len(own):
+        return [(a, duration if b is None else b) for a, b in own.select("start_ps", "end_ps").iter_rows()]
+    if flow["id"] in run.tables["datagrams"]["flow"]:  # silent by their own law
+        return []
+    if flow["end_ps"] is None and flow["bytes"] is not None and flow["delivered_bytes"] >= flow["bytes"]:
+        return []
+    return [(flow["start_ps"], flow["end_ps"] or duration)]
 
 
 def _film(experiment: dict[str, Any]) -> str:
