@@ -91,7 +91,7 @@ def test_the_stored_experiment_is_a_legal_one_and_finds_its_run(tmp_path, small)
 def test_every_table_of_the_contract_is_there(tmp_path, small):
     run = shallows.run(small, store=tmp_path)
     names = "flows messages rounds steps datagrams queues queue_histogram inner_queues inner_histogram"
-    names += " wait_histogram queue_trace port_trace flow_trace packets pauses credits losses"
+    names += " wait_histogram queue_trace port_trace flow_trace packets pauses credits losses shares"
     assert set(run.tables) == {*names.split()}
     for name, schema in SCHEMAS.items():
         assert dict(run.tables[name].schema) == schema, name

@@ -186,7 +186,7 @@ def _with_flows(base: Document, cycle: Cycle, lossless: Sequence[str]) -> Docume
 
 
 def _stands(document: Mapping[str, Any], runner: Runner) -> tuple[str, bool]:
-    """What the run of the circle's flows says, and whether it stood still."""
+    """The words of the run of the circle's flows, and whether it stood still."""
     try:
         points = expand(dict(document) | {"seeds": [1]})
     except SpecError as error:

@@ -1,4 +1,4 @@
-"""The page of a find, one HTML file: what happens, how far each value may move, the film, and the search."""
+"""The page of a find, one HTML file with its words, its neighbourhood, its film and its search."""
 
 from __future__ import annotations
 

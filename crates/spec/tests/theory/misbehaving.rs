@@ -78,8 +78,8 @@ fn optimistic_acknowledgements_shorten_the_round_trip() {
     close("own clock of an honest one", trip(json!({"rtt_by": "karn"})), 1.0, 0.01);
 }
 
-/// Lost data that were acknowledged are never sent again, and do not reduce the window. What lies before them is delivered, what
-/// lies behind has arrived. An honest receiver gets all.
+/// Lost data that were acknowledged are never sent again, and do not reduce the window. Data before them are
+/// delivered, and data behind them have arrived. An honest receiver gets all.
 #[test]
 fn optimistic_acknowledgements_conceal_losses() {
     let lossy = |transport: Value| {

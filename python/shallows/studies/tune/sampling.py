@@ -1,4 +1,4 @@
-"""What each search has of Optuna (Akiba et al. 2019): its studies, distributions and constraints."""
+"""Studies, distributions and constraints of Optuna (Akiba et al. 2019), the same for each search."""
 
 from __future__ import annotations
 
