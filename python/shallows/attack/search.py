@@ -70,7 +70,7 @@ class Laboratory:
     spent: Spent = field(default_factory=Spent)
 
     def shorter(self, duration: str) -> Laboratory:
-        """A laboratory like this, with runs of another duration. Raises RunError if the file as written fails."""
+        """A laboratory with runs of another duration. Raises RunError if the file as written fails."""
         base = self.space.base | {"duration": duration}
         lab = replace(self, space=replace(self.space, base=base))
         lab.base = _base_metrics(lab)
