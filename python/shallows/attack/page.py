@@ -115,7 +115,7 @@ def silences(run: StoredRun) -> list[str]:
 
 
 def _waits(run: StoredRun, flow: dict[str, Any]) -> list[tuple[int, int]]:
-    """When a flow had data to get: while its messages were under way, or, without messages, until all came."""
+    """When a flow had data to get: while its messages were under way; without messages, until all came."""
     import polars as pl
 
     duration = run.numbers["duration"]
