@@ -135,7 +135,10 @@ def test_a_yardstick_without_a_value_leaves_its_cell_undecided():
     others = {"cubic": runs(4.0), "newreno": runs(None)}
     cell = judge.judge("one", about, 0.95, runs(2.0), others)
     assert (cell.verdict, cell.error) == ("failed", "newreno has no such value")
+    some = [Outcome(None, "", "done", metrics={"drops": value}) for value in (0.0, 2.0)]
     both = others | {"newreno": runs(4.0)}
+    mixed = judge.judge("one", about, 0.95, some, both)
+    assert (mixed.verdict, mixed.error) == ("not determined", "the candidate has zero in some run")
     assert judge.judge("one", about, 0.95, runs(2.0), both).verdict == "shown"
 
 

@@ -83,6 +83,25 @@ def test_a_ring_without_a_cable_has_no_circle(tmp_path):
     assert [one.cable for one in found(tmp_path, ring(5)).deadlocks] == [None]
 
 
+def test_static_routes_can_make_a_circle_that_shortest_ways_have_not(tmp_path):
+    """The search took the shortest ways, whatever the file's own routes were, and found no circle."""
+    around = [{"at": f"sw{n}", "to": f"h{(n + 1) % 3}", "via": [f"sw{(n + 2) % 3}"]} for n in range(3)]
+    document = lossless(TRIANGLE) | {"routing": {"routes": around}}
+    outcome = found(tmp_path, document)
+    [whole] = outcome.deadlocks
+    assert sorted(whole.cycle.ports) == ["sw0->sw2", "sw1->sw0", "sw2->sw1"]
+    assert not outcome.plain and outcome.networks == 1
+    assert found(tmp_path, lossless(TRIANGLE)).deadlocks == []
+
+
+def test_what_is_left_of_a_network_whose_hosts_are_cut_off_is_searched(tmp_path):
+    links = [(n, (n + 1) % 5, "10Gbps") for n in range(5)]
+    document = lossless(switches([*links, (0, 5, "10Gbps")], count=6))
+    outcome = found(tmp_path, document)
+    assert (outcome.networks, outcome.plain) == (7, True)
+    assert [one.cable for one in outcome.deadlocks] == [None, "sw0<->sw5"]
+
+
 def test_up_and_down_has_no_circle():
     clos = {"kind": "leaf-spine", "leaves": 3, "spines": 2, "hosts_per_leaf": 2, "rate": "10Gbps"}
     document = lossless(TRIANGLE | {"topology": clos, "traffic": {}})

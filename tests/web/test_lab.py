@@ -80,17 +80,20 @@ def unpacked(chunk):
 @needs_node
 def test_random_experiments_give_the_same_bytes_in_node(tmp_path):
     draws, drawn = random.Random(43), []
-    while len(drawn) < 40:
+    while len(drawn) < 16:
         document = experiments.draw(draws)
         if document is not None and "python" not in document:  # the page has no Python
             drawn.append(expand(document)[0].experiment)
     answers = in_node(tmp_path, [{"experiment": each} for each in drawn])
-    assert len(answers) == 40
-    events = 0
+    compared = events = 0
     for experiment, answer in zip(drawn, answers, strict=True):
+        if "faults" in answer:  # a page has less memory than this machine
+            assert [fault["path"] for fault in answer["faults"]] == ["memory"], json.dumps(experiment)
+            continue
         tables, counts, *_ = native(experiment)
         assert (answer["tables"], answer["counts"]) == (tables, counts), json.dumps(experiment)
-        events += counts["events"]
+        compared, events = compared + 1, events + counts["events"]
+    assert compared > 10
     assert events > 50_000
 
 

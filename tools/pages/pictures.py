@@ -34,7 +34,11 @@ def drawn(docs: Path) -> dict[str, bytes]:
 def _of_page(blocks: list[Block]) -> dict[str, bytes]:
     from shallows import _core
 
-    code = [block for block in blocks if block.language == "python" and block.note != "not run"]
+    code = [
+        block
+        for block in blocks
+        if block.note == "file" or (block.language == "python" and block.note != "not run")
+    ]
     text = "\n".join(block.text for block in code) + _core.source_hash()
     kept = CACHE / hashlib.sha256(text.encode()).hexdigest()[:20]
     names = [block.value for block in code if block.note == "draws"]
@@ -46,7 +50,7 @@ def _of_page(blocks: list[Block]) -> dict[str, bytes]:
 
 
 def draw(code: list[Block]) -> dict[str, bytes]:
-    """Runs the Python blocks of one page in order, in an empty directory, and returns its pictures."""
+    """Runs one page's Python blocks in order, in a directory with its files, and returns its pictures."""
     import matplotlib as mpl
     from shallows.figures.style import image
 
@@ -56,6 +60,9 @@ def draw(code: list[Block]) -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as place, chdir(place), redirect_stdout(io.StringIO()):
         Path("experiments").symlink_to(ROOT / "experiments")
         for block in code:
+            if block.note == "file":
+                Path(block.value).write_text(block.text, encoding="utf-8")
+                continue
             run_block(block, scope)
             if block.note == "draws":
                 found[block.value] = image(scope["figure"])

@@ -88,7 +88,8 @@ def _beside(
     elif max(measured) == 0 and ("at_most" in about or max(base) > 0):
         samples, estimate = [0.0] * len(measured), Estimate(0.0, None, None, len(measured))
     else:
-        return Cell(name, "not determined", None, means, f"{against} has zero in some run", about, against)
+        zero = "the candidate" if min(measured) == 0 else against
+        return Cell(name, "not determined", None, means, f"{zero} has zero in some run", about, against)
     return Cell(name, _verdict(about, samples, estimate), estimate, means, "", about, against)
 
 

@@ -11,11 +11,14 @@ import json
 from collections import deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from shallows import _core
 
 Port = int
+Table = dict[int, list[Port]]
+"""By node the next ports towards a host."""
 
 __all__ = ["Cycle", "Network", "shortest_cycle"]
 
@@ -30,16 +33,24 @@ class Cycle:
 
 @dataclass(frozen=True)
 class Network:
-    """Nodes and ports of a plan (`_core.plan`)."""
+    """Nodes and ports of a plan (`_core.plan`), and the experiment that has them, as JSON."""
 
     nodes: list[dict[str, Any]]
     ports: list[dict[str, Any]]
+    text: str
 
     @classmethod
     def of(cls, experiment: Mapping[str, Any]) -> Network:
         """The network of an experiment. Raises SpecError."""
-        plan = json.loads(_core.plan(json.dumps(experiment)))
-        return cls(plan["nodes"], plan["ports"])
+        text = json.dumps(experiment)
+        plan = json.loads(_core.plan(text))
+        return cls(plan["nodes"], plan["ports"], text)
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether its tables are those of a graph of its cables: no route is static, no link has a cost."""
+        as_written, as_graph = self.tables(), self._tables(self._graph(()))
+        return [_sets(table) for table in as_written] == [_sets(table) for table in as_graph]
 
     def cables(self) -> list[tuple[Port, Port]]:
         """Both ports of each cable between two switches."""
@@ -50,11 +61,15 @@ class Network:
             if port["back"] is not None and number < port["back"] and not hosts & {port["from"], port["to"]}
         ]
 
-    def tables(self, without: Collection[Port]) -> list[dict[int, list[Port]]]:
+    def tables(self, without: Collection[Port] = ()) -> list[Table]:
         """By host, in order, the next ports of each node towards it without some ports, as the core has them.
 
-        Raises SpecError if a host cannot be reached.
+        A node from which a host cannot be reached has no ports towards it.
         """
+        return self._tables(self._graph(without) if without else self.text)
+
+    def _graph(self, without: Collection[Port]) -> str:
+        """An experiment over a graph of the cables that are left."""
         kept = [number for number in range(len(self.ports)) if number not in without]
         cables = [number for number in kept if number < self.ports[number]["back"]]
         names = {host: [n["name"] for n in self.nodes if n["host"] is host] for host in (True, False)}
@@ -75,13 +90,16 @@ class Network:
             "transport": {"cc": "newreno"},
             "traffic": {"any": {"kind": "bulk", "from": hosts[0], "to": hosts[1]}},
         }
-        text = json.dumps(document)
+        return json.dumps(document)
+
+    def _tables(self, text: str) -> list[Table]:
+        """The tables of an experiment over these nodes, with the numbers of this network's ports."""
         plan, ways = json.loads(_core.plan(text)), json.loads(_core.ways(text))
         mine = [self._of_name(plan, port) for port in range(len(plan["ports"]))]
         node = {n["name"]: place for place, n in enumerate(self.nodes)}
         place = [node[n["name"]] for n in plan["nodes"]]
         by_host = [node[n["name"]] for n in plan["nodes"] if n["host"]]
-        found: dict[int, dict[int, list[Port]]] = {host: {} for host in by_host}
+        found: dict[int, Table] = {host: {} for host in by_host}
         for host, row in zip(by_host, plan["routes"], strict=True):
             found[host] = {place[at]: [mine[port]] for at, port in enumerate(row) if port is not None}
         for group in ways:
@@ -97,6 +115,10 @@ class Network:
             for place, port in reversed(list(enumerate(self.ports)))
         }
         return known[ends[0], ends[1]]
+
+
+def _sets(table: Table) -> dict[int, set[Port]]:
+    return {node: set(ports) for node, ports in table.items()}
 
 
 def shortest_cycle(network: Network, without: Collection[Port] = ()) -> Cycle | None:
@@ -116,7 +138,7 @@ def shortest_cycle(network: Network, without: Collection[Port] = ()) -> Cycle | 
     return Cycle([network.ports[port]["name"] for port in ports], names)
 
 
-def _steps(network: Network, table: Mapping[int, list[Port]], sender: int) -> list[tuple[Port, Port]]:
+def _steps(network: Network, table: Table, sender: int) -> list[tuple[Port, Port]]:
     """Each port of a sender's ways with each that follows it."""
     found, seen, ahead = [], set(), deque(table.get(sender, []))
     while ahead:

@@ -61,6 +61,8 @@ class Fabric:
     deadlocks: list[Deadlock]
     networks: int
     """Networks that were searched for circles; 0 without a lossless priority."""
+    plain: bool = True
+    """Whether networks without a cable were searched: no route is static, and no link has a cost."""
 
 
 def space_of(experiment: Any, settings: Sequence[str] = ()) -> Space:
@@ -91,8 +93,12 @@ def search(space: Space, objective: Objective | None, runner: Runner) -> Fabric:
         raise SpecError([Fault("topology", rule, len(cables))])
     lab = Laboratory(space, objective, runner) if objective else None
     base, failures = _failures(lab, network, cables) if lab else (None, [])
-    deadlocks = _deadlocks(space, network, cables, lossless, runner) if lossless else []
-    return Fabric(space.title, base, failures, deadlocks, (len(cables) + 1) * bool(lossless))
+    if not lossless:
+        return Fabric(space.title, base, failures, [], 0)
+    plain = network.plain
+    cases = [None, *(cables if plain else [])]
+    deadlocks = _deadlocks(space, network, cases, lossless, runner)
+    return Fabric(space.title, base, failures, deadlocks, len(cases), plain)
 
 
 def _without(document: Document, network: Network, cable: tuple[Port, Port]) -> Document:
@@ -139,17 +145,14 @@ def _failures(
 def _deadlocks(
     space: Space,
     network: Network,
-    cables: Sequence[tuple[Port, Port]],
+    cases: Sequence[tuple[Port, Port] | None],
     lossless: Sequence[str],
     runner: Runner,
 ) -> list[Deadlock]:
+    """The deadlocks of the whole network (None) and without each cable."""
     found = []
-    cases: list[tuple[Port, Port] | None] = [None, *cables]
     for cable in cases:
-        try:
-            cycle = shortest_cycle(network, cable or ())
-        except SpecError:
-            continue  # without this cable some hosts are cut off
+        cycle = shortest_cycle(network, cable or ())
         if cycle is None:
             continue
         document = _with_flows(space.base, cycle, lossless)

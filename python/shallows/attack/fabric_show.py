@@ -32,6 +32,7 @@ def document(found: Fabric) -> dict[str, Any]:
             for one in found.failures
         ],
         "networks": found.networks,
+        "searched_without_a_cable": found.plain,
         "deadlocks": [
             {
                 "without": one.cable,
@@ -72,7 +73,9 @@ def show(found: Fabric, objective: Objective | None, where: Path) -> None:
         terminal.print_table(title + _value(objective, found.base), ["failed cable", "value", "", ""], rows)
     if found.networks:
         circles = f"{len(found.deadlocks)} of {found.networks} networks have ports that can wait in a circle"
-        terminal.say(f"{circles} (the whole one, and each without one cable)")
+        terminal.say(f"{circles} (the whole one, and each without one cable)" if found.plain else circles)
+    if not found.plain:
+        terminal.say("not searched: networks without a cable, since routes are static or links have costs")
     for one in found.deadlocks[:SHOWN]:
         network = f"without {one.cable}" if one.cable else "the whole network"
         flows = ", ".join(f"{a} to {b}" for a, b in one.cycle.flows)
