@@ -10,6 +10,7 @@ import tomllib
 import numpy as np
 import pytest
 from conftest import ROOT
+from firefox import firefox, needs_firefox
 from pages import lab
 from shallows import _core
 from shallows.document.points import expand
@@ -80,7 +81,7 @@ def unpacked(chunk):
 @needs_node
 def test_random_experiments_give_the_same_bytes_in_node(tmp_path):
     draws, drawn = random.Random(43), []
-    while len(drawn) < 16:
+    while len(drawn) < 40:
         document = experiments.draw(draws)
         if document is not None and "python" not in document:  # the page has no Python
             drawn.append(expand(document)[0].experiment)
@@ -93,7 +94,7 @@ def test_random_experiments_give_the_same_bytes_in_node(tmp_path):
         tables, counts, *_ = native(experiment)
         assert (answer["tables"], answer["counts"]) == (tables, counts), json.dumps(experiment)
         compared, events = compared + 1, events + counts["events"]
-    assert compared > 10
+    assert compared > 30
     assert events > 50_000
 
 
@@ -201,6 +202,31 @@ def test_the_page_opens_as_a_file_and_shows_the_hash_of_the_native_run(page, pla
     assert page.locator(".sh-title").all_inner_texts() == entry.about["names"]
     assert page.locator(".sh-about h1").inner_text() == entry.about["title"]
     assert "million packet-hops" in page.locator(".sh-state").inner_text()
+
+
+@needs_firefox
+def test_firefox_opens_the_file_and_makes_the_same_bytes(tmp_path, place):
+    (entry,) = (each for each in entries() if each.name == "incast")
+    tables = native(expand(tomllib.loads(entry.text))[0].experiment)[0]
+    with firefox(tmp_path / "profile") as page:
+        page.goto(f"{place}#show=incast")
+        until(page, DONE)
+        assert page.evaluate("document.querySelector('.lab-hash code').innerText") == tables
+        until(page, "shallows.player.view > 0 && shallows.player.frames > 5")  # it plays
+        assert page.faults == []
+
+
+@needs_chromium
+def test_a_film_goes_on_where_it_ended(page, place):
+    opened(page, f"{place}#show=quickstart")
+    former = page.evaluate("shallows.player.duration")
+    page.get_by_role("button", name="Run for twice as long").click()
+    until(page, f"shallows.player.duration === 2 * {former}")
+    until(page, f"{DONE} && shallows.player.view > {former}")
+    assert page.evaluate("shallows.player.playing")
+    text = page.evaluate("shallows.lab.text")
+    tables = native(expand(tomllib.loads(text))[0].experiment)[0]
+    assert page.locator(".lab-hash code").first.inner_text() == tables
 
 
 @needs_chromium

@@ -5,39 +5,19 @@ Without Rust's target `wasm32-unknown-unknown` the site has no laboratory, and t
 
 from __future__ import annotations
 
-import functools
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
+from shallows.web.pages.lab_module import TARGET, available, module, without_studies
+
 ROOT = Path(__file__).parents[2]
 PAGE = "lab/index.html"
 FIGURES = ROOT / "docs/site/lab.toml"
-TARGET = "wasm32-unknown-unknown"
-MODULE = ROOT / f"target/{TARGET}/browser/shallows_wasm.wasm"
 
 _LINK = re.compile(r"<!-- lab: (\S+) (.*?) -->")
 """A page leads to a run there: `<!-- lab: show=incast The incast -->`."""
-
-
-def available() -> bool:
-    """Whether Rust's target is installed."""
-    asked = ["rustc", "--print", "target-libdir", "--target", TARGET]
-    try:
-        found = subprocess.run(asked, capture_output=True, text=True, check=True, cwd=ROOT).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return False
-    return Path(found).is_dir()
-
-
-@functools.cache
-def module() -> bytes:
-    """The compiled simulator; built anew if its sources have changed. Raises CalledProcessError."""
-    command = ["cargo", "build", "--quiet", "--profile", "browser", "--package", "shallows-wasm"]
-    subprocess.run([*command, "--target", TARGET, "--locked"], cwd=ROOT, check=True)
-    return MODULE.read_bytes()
 
 
 def lessons() -> list[dict[str, object]]:
@@ -54,16 +34,6 @@ def lessons() -> list[dict[str, object]]:
         second = " ".join(f"'{setting}'" for setting in each.get("second", ()))
         made.append(lesson(each["name"], without_studies(text), each, second=second))
     return [*gallery(), *made]
-
-
-def without_studies(text: str) -> str:
-    """The text of one experiment: a study's file without its sweep, seeds and schema."""
-    import tomlkit
-
-    document = tomlkit.parse(text)
-    for section in ("sweep", "seeds", "summary", "compare", "tune"):
-        document.pop(section, None)
-    return re.sub(r"^#:schema .*\n", "", tomlkit.dumps(document))
 
 
 def pages() -> dict[str, str | bytes]:

@@ -10,8 +10,10 @@ use shallows_core::{Control, RunError, Simulation};
 use shallows_units::Span;
 use std::collections::BTreeMap;
 
-/// Connections that a film follows: the first ones.
-const MOST_FLOWS: u32 = 64;
+/// Connections in a chunk: those that get most bytes in it, so that answers show and not their requests.
+const MOST_FLOWS: usize = 64;
+/// Connections among which it chooses: the first ones.
+const MOST_WATCHED: u32 = 512;
 const MOST_LOOKS: u64 = 2000;
 const FEWEST_LOOKS: u64 = 500;
 const LOOK_EVERY_PS: u64 = 100_000_000;
@@ -114,7 +116,7 @@ impl Filming {
     ) -> Result<Vec<u8>, RunError> {
         let (first, wanted) = (self.done, looks.clamp(1, self.most_looks).min(self.looks - self.done));
         let (ended, tables) =
-            simulation.watch(Span::ps(self.every_ps), wanted as usize, MOST_FLOWS, control)?;
+            simulation.watch(Span::ps(self.every_ps), wanted as usize, MOST_WATCHED, control)?;
         self.done = if ended { self.looks } else { first + wanted };
         Ok(self.encode(first, &tables[0], &tables[1]))
     }
@@ -190,18 +192,20 @@ impl Filming {
             grid
         };
         let arrived = spread("arrived_bytes");
+        let (kept, before) = self.chosen(&ids, &arrived);
         let columns: Vec<Vec<f64>> =
             ["id", "load", "src", "dst"].iter().map(|name| numbers(table, name)).collect();
         let mut rate = vec![f64::NAN; arrived.len()];
         let mut ends = vec![];
-        for (column, (id, place)) in places.iter().enumerate() {
+        for column in kept.iter().copied() {
+            let place = &places[&ids[column]];
             let [_, _, src, dst]: [usize; 4] = std::array::from_fn(|number| columns[number][*place] as usize);
             ends.push(columns.iter().map(|values| Value::from(values[*place] as u64)).collect::<Value>());
             let at = |is: &dyn Fn(&Ends) -> bool| -> Vec<usize> {
                 (0..self.ends.len()).filter(|port| is(&self.ends[*port])).collect()
             };
             let (out, into) = (at(&|ends| ends.from == src), at(&|ends| ends.to == dst));
-            let mut before = self.arrived.get(id).copied().unwrap_or(0.0);
+            let mut before = before[column];
             for (look, span) in spans.iter().enumerate() {
                 let now = arrived[look * wide + column];
                 // A flow's first look may come within the chunk.
@@ -216,14 +220,35 @@ impl Filming {
                 let most = most.min(other);
                 rate[look * wide + column] = (moved * 8.0 / span).min(most);
             }
-            let mut known =
-                (0..looked.len()).map(|look| arrived[look * wide + column]).filter(|value| !value.is_nan());
-            if let Some(last) = known.next_back() {
+        }
+        let narrowed = |grid: Vec<f64>| -> Vec<f64> {
+            (0..looked.len())
+                .flat_map(|look| kept.iter().map(move |column| look * wide + column))
+                .map(|cell| grid[cell])
+                .collect()
+        };
+        let srtt = spread("srtt_ps").into_iter().map(|ps| ps / 1e6).collect();
+        (ends, [spread("cwnd_bytes"), rate, spread("alpha"), srtt].map(narrowed))
+    }
+
+    /// The columns of the connections that the chunk shows, and what each connection had got before it.
+    fn chosen(&mut self, ids: &[u32], arrived: &[f64]) -> (Vec<usize>, Vec<f64>) {
+        let (mut before, mut gained) = (vec![], vec![]);
+        for (column, id) in ids.iter().enumerate() {
+            let known = arrived.iter().skip(column).step_by(ids.len()).filter(|value| !value.is_nan());
+            let last = known.last().copied();
+            let had = self.arrived.get(id).copied().unwrap_or(0.0);
+            before.push(had);
+            gained.push(last.map_or(0.0, |last| last - had));
+            if let Some(last) = last {
                 self.arrived.insert(*id, last);
             }
         }
-        let srtt = spread("srtt_ps").into_iter().map(|ps| ps / 1e6).collect();
-        (ends, [spread("cwnd_bytes"), rate, spread("alpha"), srtt])
+        let mut kept: Vec<usize> = (0..ids.len()).collect();
+        kept.sort_by(|a, b| gained[*b].total_cmp(&gained[*a]));
+        kept.truncate(MOST_FLOWS);
+        kept.sort_unstable();
+        (kept, before)
     }
 }
 

@@ -17,6 +17,7 @@ from shallows.cli.audit import audit
 from shallows.cli.check_run import check_run
 from shallows.cli.explain import explain
 from shallows.cli.import_files import import_files
+from shallows.cli.kit import check_kit, kit
 from shallows.cli.linux import app as linux_app
 from shallows.cli.packetdrill import packetdrill
 from shallows.cli.report import report
@@ -53,6 +54,8 @@ app.command()(report)
 app.command("check-run")(check_run)
 app.command()(audit)
 app.command()(explain)
+app.command()(kit)
+app.command("check-kit")(check_kit)
 app.command("import")(import_files)
 app.command("list")(queries.list_)
 app.command()(queries.theory)

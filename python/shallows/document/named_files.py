@@ -19,7 +19,7 @@ from shallows.importing.formats import read
 from shallows.importing.parts.content import Content, Gives
 from shallows.words import did_you_mean
 
-__all__ = ["ROWS", "anchor", "fill_in", "remarks", "with_lines"]
+__all__ = ["ROWS", "anchor", "files_of", "fill_in", "remarks", "with_lines"]
 
 
 @dataclass(frozen=True)
@@ -148,19 +148,36 @@ def anchor(document: dict[str, Any], directory: Path) -> None:
     """Makes the files that an experiment file and its sweep name relative to the file's directory."""
     for named in _names(document, written=True):
         named.table["name"] = _beside(named.name, directory, named.gives)
+    for table, path, gives in _in_sweep(document):
+        value = table[path]
+        many = isinstance(value, list)
+        table[path] = (
+            [_beside(v, directory, gives) for v in value] if many else _beside(value, directory, gives)
+        )
+
+
+def files_of(document: Mapping[str, Any]) -> list[Path]:
+    """The files that a loaded document and its sweep name, without those that come with Shallows.
+
+    Raises SpecError for an unknown distribution.
+    """
+    named = [(each.name, each.gives) for each in _names(document, written=True)]
+    for table, path, gives in _in_sweep(document):
+        given = table[path] if isinstance(table[path], list) else [table[path]]
+        named += [(name, gives) for name in given if isinstance(name, str)]
+    found = (name for name, gives in named if gives != "sizes" or _own_sizes(name) is None)
+    return [Path(name) for name in dict.fromkeys(found)]
+
+
+def _in_sweep(document: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str, Gives]]:
+    """The places of a sweep that name files: a table, the path that is its key, and the kind of file."""
     sweep = document.get("sweep")
     for part in ("grid", "zip", "points"):
         tables = sweep.get(part) if isinstance(sweep, Mapping) else None
         for table in tables if isinstance(tables, list) else [tables]:
-            for path, value in table.items() if isinstance(table, dict) else ():
+            for path in table if isinstance(table, dict) else ():
                 if _NAME.fullmatch(path):
-                    many = isinstance(value, list)
-                    gives: Gives = "sizes" if path.endswith(".sizes.name") else "flows"
-                    table[path] = (
-                        [_beside(v, directory, gives) for v in value]
-                        if many
-                        else _beside(value, directory, gives)
-                    )
+                    yield table, path, "sizes" if path.endswith(".sizes.name") else "flows"
 
 
 _NAME = re.compile(r"((traffic|transport|port)\..+|topology)\.name")

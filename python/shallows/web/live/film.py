@@ -28,7 +28,10 @@ may seem to have a packet more than its links carry; a rate is at most that of t
 """
 
 MOST_FLOWS = 64
-"""Connections that a film follows: the first ones."""
+"""Connections in a chunk: those that get most bytes in it, so that answers show and not their requests."""
+
+MOST_WATCHED = 512
+"""Connections among which it chooses: the first ones."""
 
 MOST_LOOKS = 2000
 FEWEST_LOOKS = 500
@@ -100,7 +103,7 @@ class Filming:
         """Advances the run by the looks of one chunk; `encode`, in any thread, makes it. Raises RunError."""
         began = time.perf_counter()
         first, wanted = self.done, min(self._looks_a_chunk, self.looks - self.done)
-        ended, tables = self._simulation.watch(self.every_ps, wanted, MOST_FLOWS)
+        ended, tables = self._simulation.watch(self.every_ps, wanted, MOST_WATCHED)
         self.done = self.looks if ended else first + wanted
         if self._paced:
             self._pace(time.perf_counter() - began)
@@ -165,6 +168,9 @@ class Filming:
             known = arrived[:, column][~np.isnan(arrived[:, column])]
             self._arrived[int(each)] = int(known[-1])
         _, places = np.unique(table["id"], return_index=True)
+        gained = np.nanmax(arrived, axis=0, initial=0.0) - before
+        kept = np.sort(np.argsort(-gained, kind="stable")[:MOST_FLOWS])
+        rate, places = rate[:, kept], places[kept]
         ends = [[int(table[name][place]) for name in ("id", "load", "src", "dst")] for place in places]
         for column, (_, _, src, dst) in enumerate(ends):
             most = [
@@ -172,7 +178,7 @@ class Filming:
                 for end, node in (("from", src), ("to", dst))
             ]
             rate[:, column] = np.minimum(rate[:, column], np.minimum(*most))
-        cwnd, alpha, srtt = (spread(table[name]) for name in ("cwnd_bytes", "alpha", "srtt_ps"))
+        cwnd, alpha, srtt = (spread(table[name])[:, kept] for name in ("cwnd_bytes", "alpha", "srtt_ps"))
         return {"flows": ends}, [cwnd, rate, alpha, srtt / 1e6]
 
 

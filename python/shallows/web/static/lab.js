@@ -181,6 +181,8 @@ export class Lab {
     this.runButton.classList.add("lab-run");
     this.stopButton = button("Stop", "", () => this.stop());
     this.stopButton.disabled = true;
+    this.onButton = button("Run on", "Run for twice as long: the film goes on where it ended", () => this.runOn());
+    this.onButton.disabled = true;
     this.other = made("input", { className: "lab-input", placeholder: "transport.cc=newreno queue.mark_at=20pkt", spellcheck: false, oninput: () => {
       this.second = this.other.value;
       this.names = null;
@@ -194,7 +196,7 @@ export class Lab {
     });
     this.copyButton = button("Copy address", "", () => shallowsCopy(location.href));
     this.left = made("div", { className: "sh-left lab-column" }, this.about, this.knobs, this.form, this.editorBox, this.faults,
-      made("div", { className: "lab-row" }, this.runButton, this.stopButton, this.state), second, this.hash,
+      made("div", { className: "lab-row" }, this.runButton, this.stopButton, this.onButton, this.state), second, this.hash,
       made("div", { className: "lab-row" }, save, this.copyButton));
     this.right = made("div", { className: "sh-right" });
     this.laboratory = made("div", { className: "sh-lab" }, this.left, this.right);
@@ -309,6 +311,7 @@ export class Lab {
     this.hash.hidden = true;
     this.begun = performance.now();
     this.stopButton.disabled = false;
+    this.onButton.disabled = true;
     this.say("running");
     const names = this.names || ["As written", this.overrides.join(" ").replace(/"/g, "")];
     this.shownNames = sides > 1 ? names : [""];
@@ -318,7 +321,15 @@ export class Lab {
     if (number === this.number && this.notice.hidden) history.replaceState(null, "", `#${this.own}`);
   }
 
+  // Makes the same run for twice as long, and shows it from its former end on.
+  async runOn() {
+    const [, number, unit] = /^([0-9.]+)\s*(\D+)$/.exec(this.length.value);
+    this.former = this.player.duration;
+    await this.set("duration", `${2 * Number(number)}${unit}`);
+  }
+
   async stop() {
+    this.former = null;
     this.number++;
     await this.engine.stop();
     this.player.films.forEach((film, side) => film?.state === "running" && this.player.end(side, "failed"));
@@ -331,6 +342,7 @@ export class Lab {
     if (news.ready) { this.version = news.version; return; }
     if (news.crashed) {
       this.number++;
+      this.former = null;
       this.stopButton.disabled = true;
       this.engine.restart();
       this.say(`the run ended its worker: it needs more memory than this page may use, or crashed (${news.crashed.slice(0, 200)})`, true);
@@ -338,6 +350,7 @@ export class Lab {
     }
     if (news.number !== this.number) return;
     const { side } = news;
+    if (news.faults || news.failed) this.former = null;
     if (news.faults) { this.states[side] = "faulty"; this.showFaults(news.faults); this.stopButton.disabled = true; }
     else if (news.header) {
       this.showFaults([]);
@@ -369,7 +382,12 @@ export class Lab {
         made("code", { className: "sh-code", textContent: end.tables }), made("code", { className: "sh-code", textContent: `./shallows run mine.toml${sets} --json` })];
     }).flat();
     this.hash.replaceChildren(...lines, made("div", { className: "sh-soft", textContent: `The command prints the same hash as tables_hash, if its sources are those of this page (${this.version?.slice(0, 12)}).` }));
-    this.player.open();
+    this.onButton.disabled = false;
+    if (this.former) {
+      this.player.seek(this.former);
+      this.player.play();
+    } else this.player.open();
+    this.former = null;
   }
 
   // Sliders and the form follow the file.
