@@ -200,6 +200,27 @@ def test_help_imports_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
+def test_help_fits_eighty_columns_and_no_sentence_is_cut():
+    from shallows.cli.app import app
+    from typer.main import get_command
+    from typer.testing import CliRunner
+
+    def commands(group, path=()):
+        for name, command in group.commands.items():
+            yield (*path, name)
+            if hasattr(command, "commands"):
+                yield from commands(command, (*path, name))
+
+    runner, known = CliRunner(), [(), *commands(get_command(app))]
+    for path in known:
+        done = runner.invoke(app, [*path, "--help"], terminal_width=80, prog_name="shallows")
+        assert done.exit_code == 0, path
+        lines = done.output.splitlines()[1:]  # the first is its usage
+        assert max(map(len, lines)) <= 80, path
+        assert len(lines) < 60, path
+        assert not [line for line in lines if line.endswith((" ", "..."))], path
+
+
 def test_the_version_names_the_sources_of_the_core():
     from shallows import _core
 

@@ -26,6 +26,7 @@ from shallows.cli.starting import app as starting_app
 app = typer.Typer(
     name="shallows",
     help="A laboratory for data-centre congestion control.",
+    rich_markup_mode=None,  # plain help: a box of five columns leaves the text a quarter of 80 characters
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -57,7 +57,7 @@ def attack(
     how: How,
     as_json: Json = False,
 ) -> None:
-    """Searches a file's \\[attack] section for a worst case and makes it small. The same command resumes."""
+    """Searches for a worst case, and makes it small. The same command resumes."""
     from shallows.attack import corpus as earlier
     from shallows.attack import objective, show, space
     from shallows.attack.attack import attack as whole

@@ -30,7 +30,7 @@ BYTES = 1400
 def audit(
     name: Name, store: StorePath = None, as_json: Json = False, allow_memory: AllowMemory = False
 ) -> None:
-    """A run with `probe.audit`, or an experiment to run so: whether its packets keep the rules."""
+    """Audits the packets of a run. It was made with `probe.audit`, or a file is run so."""
     found = []
     for title, tables, experiment, counts in runs_of("audit", name, store, allow_memory):
         from shallows.audit import audit as judge

@@ -23,7 +23,7 @@ Name = Annotated[str, typer.Argument(metavar="HASH", help="The run's name in the
 
 
 def check_run(name: Name, store: StorePath = None, as_json: Json = False) -> None:
-    """A stored run: whether it is as it was written, and whether its tables keep their laws."""
+    """Checks a stored run. Its files must be as written, and its tables keep their laws."""
     from shallows.results.store import Store
     from shallows.tables import laws
 

@@ -46,7 +46,7 @@ WAITS = {
 def explain(
     name: Name, flow: Flow, store: StorePath = None, as_json: Json = False, allow_memory: AllowMemory = False
 ) -> None:
-    """The story of one connection of TCP: losses, their repair, marks, and the limit of its sender."""
+    """Tells the story of one connection. It has losses, their repair, marks, and the limit of its sender."""
     from shallows.tables.story import tell
 
     title, tables, experiment, _ = runs_of("explain", name, store, allow_memory)[0]

@@ -35,7 +35,7 @@ def import_files(
     ] = [],  # noqa: B006 - typer reads it as "none given"
     force: Annotated[bool, typer.Option("--force", help="Overwrites files that are there.")] = False,
 ) -> None:
-    """Makes an experiment of files that other programs write, and prints what it understood and ignored."""
+    """Makes an experiment of other programs' files. Prints what it understood and what it ignored."""
     from shallows.imported import import_files as whole
 
     terminal.say(f"{whole(files, out, hosts, option, force)}\nnext: {program()} run {out}")

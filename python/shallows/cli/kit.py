@@ -34,7 +34,7 @@ def kit(
     how: How,
     as_json: Json = False,
 ) -> None:
-    """An experiment or a paper for reviewers as one zip: files, results, a page that runs it."""
+    """Packs an experiment or a paper for reviewers. The zip has files, results, and a page that runs it."""
     from shallows.kit.make import check, make
     from shallows.kit.subject import subject_of
 
@@ -64,7 +64,7 @@ def check_kit(
     how: How,
     as_json: Json = False,
 ) -> None:
-    """Makes the runs of a kit again, and compares all tables and verdicts with those that it records."""
+    """Repeats an unpacked kit. All tables and verdicts are compared with those that it records."""
     from shallows import _core
     from shallows.kit import record
     from shallows.kit.make import counted

@@ -14,7 +14,11 @@ from shallows.cli.options import Json
 from shallows.document.places import program
 from shallows.errors import Fault, SpecError
 
-app = typer.Typer(no_args_is_help=True, help="The Linux backend: its kernel, and programs in its machine.")
+app = typer.Typer(
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="The Linux backend: its kernel, and programs in its machine.",
+)
 app.command("exec")(exec_)
 app.command("shell")(shell)
 app.command("bisect")(bisect)
@@ -101,7 +105,7 @@ def status(as_json: Json = False) -> None:
 
 @app.command()
 def clean() -> None:
-    """Removes kernels, sources and all other files of the backend from the user's cache."""
+    """Removes kernels, sources and all other files. They are those of the backend in the user's cache."""
     from shallows.backends.linux import kernel as kernels
 
     typer.echo(f"{kernels.clean() / 1e6:.0f} MB removed")

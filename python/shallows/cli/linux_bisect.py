@@ -44,7 +44,7 @@ def bisect(
         int | None, typer.Option(min=1, help="Parallel compilers; default: all cores.", show_default=False)
     ] = None,
 ) -> None:
-    """Finds the commit of a kernel's tree at which an expectation ceased to hold, by git bisect.
+    """Finds the commit that broke an expectation. It searches a kernel's tree by git bisect.
 
     Each step builds the kernel of a commit, runs the file on it, and judges the expectation. A commit that
     does not build is skipped. The same command resumes an interrupted search. The tree's own files stay.

@@ -93,7 +93,7 @@ def exec_(
     progress: Progress = True,
     as_json: Json = False,
 ) -> None:
-    """Runs programs of this machine on hosts of the file's network, in virtual time.
+    """Runs programs of this machine on simulated hosts. The file has their network; time is virtual.
 
     The run ends when all programs have ended, or at the file's `duration`. A command that ends with `&` is a
     server: the run does not wait for it. Programs see this machine's files and write to a copy of their own.
@@ -237,7 +237,7 @@ def shell(
     settings: Settings = [],  # noqa: B006
     memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory of the machine for programs.")] = "1GB",
 ) -> None:
-    """A shell on a host of the file's network, in real time, for a look around.
+    """Opens a shell on a host of the file's network. It runs in real time, for a look around.
 
     The file's loads do not run. The shell's programs see this machine's files and write to a copy of their
     own, which is thrown away. The session ends with the shell.

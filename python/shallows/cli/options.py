@@ -139,7 +139,7 @@ SlurmJobs = Annotated[
     typer.Option(
         "--slurm",
         metavar="JOBS",
-        help="Runs in Slurm jobs: jobs=10,cores=16,memory=32GB,walltime=08:00:00,queue=NAME ...",
+        help="Runs in Slurm jobs: jobs=10,cores=16,memory=32GB, or more (clusters.md).",
         show_default=False,
     ),
 ]

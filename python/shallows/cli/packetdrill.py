@@ -65,7 +65,7 @@ def packetdrill(
     old: Annotated[bool, typer.Option("--kernel", hidden=True)] = False,
     as_json: Json = False,
 ) -> None:
-    """Runs packet scripts in packetdrill's language against the simulator's TCP, or Linux's.
+    """Runs packet scripts in packetdrill's language. They test the simulator's TCP, or Linux's.
 
     Status 1 if a script fails, 2 if all are refused: they need what the simulator does not have.
     With --selftests, status 1 if an outcome is not the recorded one.

@@ -45,7 +45,7 @@ def theory(
     ] = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
-    """Evaluates closed forms: thresholds, bounds, rates, completion times."""
+    """Evaluates closed forms. They give thresholds, bounds, rates and completion times."""
     from shallows.theory import evaluate, forms
 
     if name is not None:
@@ -72,7 +72,7 @@ def bench(
     repeat: Annotated[int, typer.Option(min=1, help="Processes per scenario; the fastest counts.")] = 3,
     as_json: Json = False,
 ) -> None:
-    """Measures packet-hops per CPU second on the standard scenarios, each in a separate process."""
+    """Measures the speed of this machine. The unit is packet-hops per CPU second, of a process each."""
     from shallows.execution import bench as benchmark
 
     chosen = benchmark.choose(only or [])

@@ -24,7 +24,7 @@ def report(
     store: StorePath = None,
     as_json: Json = False,
 ) -> None:
-    """Writes the page of a stored run: results, figures, every setting with its source."""
+    """Writes the page of a stored run. It has results, figures, and every setting with its source."""
     from shallows.document.points import Point
     from shallows.execution.jobs import Outcome
     from shallows.results.store import Store

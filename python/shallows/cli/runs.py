@@ -75,7 +75,7 @@ def run(
     how: How,
     as_json: Json = False,
 ) -> None:
-    """Runs one experiment: prints a summary, stores the run, draws a figure."""
+    """Runs one experiment. Prints a summary, stores the run, draws a figure."""
     from shallows.cli import show_run
     from shallows.document.points import chosen, expand
     from shallows.results import pcapng

@@ -11,7 +11,7 @@ import typer
 from shallows.document.places import program
 from shallows.errors import Fault, SpecError, StoreError
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command()
@@ -21,7 +21,7 @@ def new(
     ],
     name: Annotated[str, typer.Argument(help="Its name; for a study PAPER/FIGURE.", show_default=False)],
 ) -> None:
-    """Writes files to start from: an algorithm, a network or a study, with its test and its experiment."""
+    """Writes files to start from. An algorithm, a network or a study comes with its test and experiment."""
     from shallows.cli.scaffold import create
 
     made = create(kind, name, Path())
@@ -36,7 +36,7 @@ def copy(
         Path | None, typer.Argument(help="A new directory; default: ./PAPER.", show_default=False)
     ] = None,
 ) -> None:
-    """Copies a paper's studies for editing: `reproduce ./PAPER` runs the copy."""
+    """Copies a paper's studies for editing. `reproduce ./PAPER` runs the copy."""
     from shallows.document.places import experiments_path
     from shallows.studies.paper.study import find
 

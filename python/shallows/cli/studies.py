@@ -56,7 +56,7 @@ def compare(
     how: How,
     as_json: Json = False,
 ) -> None:
-    """Compares schemes on the same experiment, seed by seed: the real differences, on one page."""
+    """Compares schemes, seed by seed. One page has the real differences."""
     from shallows.studies.compare import comparison, report, section, show
 
     what = section.read(
@@ -92,7 +92,7 @@ def tune(
     how: How,
     as_json: Json = False,
 ) -> None:
-    """Runs the file's \\[tune] study: trials, front, winners on fresh seeds. The same command resumes."""
+    """Searches the settings that a file's [tune] asks for. The same command resumes."""
     from shallows.studies.tune import report, search, section, show
 
     what = section.read(file, settings)
@@ -136,7 +136,7 @@ def reproduce(
     how: How,
     as_json: Json = False,
 ) -> None:
-    """Runs the studies of a paper: figures, claims with verdicts, an HTML report."""
+    """Runs the studies of a paper. The report has figures, and claims with verdicts."""
     from shallows.studies.paper.reproduce import reproduce as whole
     from shallows.studies.paper.show import show
 
@@ -179,7 +179,7 @@ def validate(
     workers: Workers = None,
     as_json: Json = False,
 ) -> None:
-    """Compares the simulator with Linux and ns-3 (Debian's libns3-dev), cell by cell of a matrix.
+    """Compares the simulator with Linux and ns-3. A matrix has its cells; ns-3 is Debian's libns3-dev.
 
     An interrupted validation resumes by the same command.
     """

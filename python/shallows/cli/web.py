@@ -40,7 +40,7 @@ def web(
     max_pages: Annotated[int, typer.Option(min=1, help="Pages that are being made at once.")] = 16,
     browser: Annotated[bool, typer.Option(help="Opens the page in the browser.")] = True,
 ) -> None:
-    """Serves the live page: laboratory, gallery, results, papers, jobs. Ctrl-C ends it."""
+    """Serves the live page. It has laboratory, gallery, results, papers and jobs; Ctrl-C ends it."""
     _needs_web()
     from shallows.web.limits import Limits
     from shallows.web.pages.state import Options
@@ -71,7 +71,7 @@ def export(
     ] = [],  # noqa: B006 - typer reads it as "none given"
     store: StorePath = None,
 ) -> None:
-    """The film of a run as one HTML file that needs neither server nor network."""
+    """Writes the film of a run as one file. The HTML needs neither server nor network."""
     from shallows.document.load import load
     from shallows.document.points import one_run
     from shallows.files import write_whole
