@@ -84,7 +84,7 @@ def test_a_ring_without_a_cable_has_no_circle(tmp_path):
 
 
 def test_static_routes_can_make_a_circle_that_shortest_ways_have_not(tmp_path):
-    """The search took the shortest ways, whatever the file's own routes were, and found no circle."""
+    """The search took the shortest ways in place of the file's own routes, and found no circle."""
     around = [{"at": f"sw{n}", "to": f"h{(n + 1) % 3}", "via": [f"sw{(n + 2) % 3}"]} for n in range(3)]
     document = lossless(TRIANGLE) | {"routing": {"routes": around}}
     outcome = found(tmp_path, document)

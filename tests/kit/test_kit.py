@@ -1,4 +1,4 @@
-"""Kits: what is in them, that they are repeated, and that a change is found."""
+"""Kits: their content, their repetition, and changes that it finds."""
 
 import json
 import stat
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def quiet(monkeypatch):
     """Without the compiled page, which other tests look at."""
-    monkeypatch.setattr(laboratory, "page_of", lambda subject: ("<p>the page</p>", []))
+    monkeypatch.setattr(laboratory, "page_of", lambda subject, backend: ("<p>the page</p>", []))
 
 
 def progress(what, total):
@@ -124,6 +124,11 @@ def test_what_a_page_cannot_run_is_said(tmp_path, small):
     large = small | {"duration": "100s", "probe": {"queue_trace": "change"}}
     made, lacking = laboratory.entries(Experiment(write_toml(tmp_path / "large.toml", large)))
     assert made == [] and "MB by the estimate" in lacking[0]
+
+
+def test_runs_of_another_backend_have_no_page(small_file):
+    page, [sentence] = laboratory.page_of(Experiment(small_file), "linux")
+    assert page is None and "these runs are of linux" in sentence
 
 
 def test_all_faults_at_once(tmp_path, small):

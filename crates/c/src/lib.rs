@@ -23,7 +23,7 @@ const OVER: c_int = 2;
 /// An error; `shallows_error` has its text.
 const FAILED: c_int = -1;
 
-/// Between two looks whether all has happened. Whatever it is, no result changes.
+/// The time between two looks whether all has happened. Results do not depend on it.
 const LOOK_EVERY: Span = Span::us(10);
 
 /// A function of the program.
@@ -75,7 +75,7 @@ fn call(function: Function, argument: *mut c_void) -> Option<Call> {
     function.map(|function| Call { function, argument })
 }
 
-/// What a fault says, in a line.
+/// A fault as one line.
 fn line(fault: &Value) -> String {
     let part = |name: &str| fault[name].as_str().unwrap_or_default();
     let mut text = format!("{}: {}", part("path"), part("rule"));

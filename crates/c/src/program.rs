@@ -87,7 +87,7 @@ impl State {
         Ok(())
     }
 
-    /// Waits for a message. What is due at once is returned.
+    /// Waits for a message; returns the function that is due at once.
     pub fn receive(&mut self, key: Key, bytes: u64, done: Option<Call>) -> Result<Option<Call>, String> {
         self.check(key, bytes)?;
         let early = self.early.get_mut(&key).and_then(VecDeque::pop_front);

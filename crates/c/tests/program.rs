@@ -27,7 +27,7 @@ fn error(net: *mut Network) -> String {
     unsafe { CStr::from_ptr(shallows_error(net)) }.to_string_lossy().into_owned()
 }
 
-/// What the functions of a test write down.
+/// The notes of a test's functions.
 struct Notes {
     net: *mut Network,
     seen: Vec<(&'static str, u64)>,

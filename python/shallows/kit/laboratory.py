@@ -25,10 +25,15 @@ MOST_MEMORY = 900_000_000
 __all__ = ["entries", "page_of"]
 
 
-def page_of(subject: Experiment | Paper) -> tuple[str | None, list[str]]:
-    """The page and what it lacks, in sentences. None without Rust's target, or without an entry."""
+def page_of(subject: Experiment | Paper, backend: str) -> tuple[str | None, list[str]]:
+    """The page and what it lacks, in sentences. None without Rust's target, or without an entry.
+
+    `backend` made the runs of the kit.
+    """
     from shallows.web.pages import lab_file, lab_module
 
+    if backend != "simulator":
+        return None, [f"no laboratory: it runs the simulator, and these runs are of {backend}"]
     if not lab_module.available():
         return None, [f"no laboratory: it needs the sources and `rustup target add {lab_module.TARGET}`"]
     made, lacking = entries(subject)
@@ -62,8 +67,6 @@ def _reason(point: Point) -> str:
     """Why a page cannot run it; empty if it can."""
     if "python" in point.experiment:
         return "its components are in Python, which the page does not run"
-    if "linux" in point.experiment:
-        return "it runs programs on Linux"
     if point.memory > MOST_MEMORY:
         return f"it takes {point.memory // 1_000_000} MB by the estimate, and the page has 900 MB"
     return ""
@@ -72,7 +75,7 @@ def _reason(point: Point) -> str:
 def _candidates(subject: Experiment | Paper) -> list[tuple[str, str, str, Point, str]]:
     """By entry: its name, title, words, run, and the text of the file that it comes from.
 
-    Of a paper each figure comes with its first experiment before any comes with its second.
+    Each figure of a paper comes with its first experiment before any comes with its second.
     """
     if isinstance(subject, Experiment):
         text = subject.file.read_text(encoding="utf-8")

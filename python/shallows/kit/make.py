@@ -36,7 +36,7 @@ __all__ = ["Kit", "check", "counted", "make", "run", "sources"]
 
 @dataclass(frozen=True)
 class Kit:
-    """What was written. `lacking`: sentences about what the kit does not have."""
+    """A written kit. `lacking`: sentences about parts that it does not have."""
 
     path: Path
     size: int
@@ -48,11 +48,11 @@ def check(subject: Experiment | Paper, path: Path) -> None:
     """Raises SpecError with all faults of the subject and of the kit's place."""
     faults = []
     if path.suffix != ".zip":
-        faults.append(Fault("OUT", "must end in .zip", str(path)))
+        faults.append(Fault("OUT", "must end in .zip", path))
     elif path.exists():
-        faults.append(Fault("OUT", "is there already, and a kit replaces no file", str(path)))
+        faults.append(Fault("OUT", "is there already, and a kit replaces no file", path))
     elif not path.parent.is_dir():
-        faults.append(Fault("OUT", "must name a file in a directory that is there", str(path)))
+        faults.append(Fault("OUT", "must name a file in a directory that is there", path))
     for asked in (subject.points, subject.files):
         try:
             asked()
@@ -93,7 +93,6 @@ def make(
     """Writes the kit `path`, which `check` has looked at. Raises RunError if a run fails, StoreError."""
     from shallows.kit import laboratory
 
-    lacking: list[str] = []
     with tempfile.TemporaryDirectory(prefix="shallows-kit-") as place:
         folder = Path(place)
         found, report = run(subject, runner, folder / "reports", command, progress)
@@ -107,8 +106,7 @@ def make(
             for file in sorted(report.rglob("*"))
             if file.is_file() and not file.name.startswith(".")
         }
-        page, lacking_there = laboratory.page_of(subject)
-        lacking += lacking_there
+        page, lacking = laboratory.page_of(subject, runner.backend.name)
         if page is not None:
             content["laboratory.html"] = page.encode()
         own = list(sources()) if with_sources else []
@@ -118,7 +116,7 @@ def make(
         told = _document(subject, found, runner.backend.name)
         content[record.FILE] = (json.dumps(told, indent=1, ensure_ascii=False) + "\n").encode()
         content[SCRIPT] = files("shallows.kit").joinpath(SCRIPT).read_bytes()
-        content["README.md"] = _readme(subject, told, command, bool(own), page, lacking).encode()
+        content["README.md"] = _readme(told, subject.name, command, content, lacking).encode()
         try:
             with replacing(path) as file:
                 write_zip(file, path.stem, content)
@@ -192,32 +190,55 @@ def _document(subject: Experiment | Paper, found: record.Record, backend: str) -
 
 
 def _readme(
-    subject: Experiment | Paper,
-    told: Mapping[str, Any],
-    command: str,
-    with_sources: bool,
-    page: str | None,
-    lacking: Sequence[str],
+    told: Mapping[str, Any], name: str, command: str, names: Collection[str], lacking: Sequence[str]
 ) -> str:
-    import jinja2
-
-    text = files("shallows.kit").joinpath("README.md.j2").read_text(encoding="utf-8")
-    environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    runs = counted(told["runs"], "run")
-    form = " (quick form)" if told.get("quick") else ""
-    return (
-        environment.from_string(text).render(
-            **(dict(told) | {"runs": runs}),
-            title=f"A kit of {subject.name}",
-            what=f"`{subject.target}`{form}, {runs}",
-            sources=with_sources,
-            laboratory=page and ("the run" if len(told["runs"]) == 1 else "some of its runs"),
-            cpu=_span(told["cpu_s"]),
-            lacking=lacking,
-            command=command,
-        )
-        + "\n"
+    """The text of README.md. `names` are those of the kit's files."""
+    runs, verdicts = counted(told["runs"], "run"), told["verdicts"]
+    sources = any(name.startswith("shallows/") for name in names)
+    version, about = told["version"], told["environment"]
+    lines = [f"# A kit of {name}", ""]
+    form = " in its quick form" if told.get("quick") else ""
+    lines += [f"This kit repeats {runs} of `{told['target']}`{form}, made with Shallows {version}.", ""]
+    lines += ["## Repeat it", "", "```sh", f"sh {SCRIPT}", "```", ""]
+    if sources:
+        lines += ["The first call builds the simulator from `shallows/`. That takes some minutes."]
+        lines += [
+            "It needs Rust, Python 3.11 or newer, and the network for their packages (`shallows/README.md`)."
+        ]
+    else:
+        made = told["source_hash"][:12]
+        lines += [f"It needs Shallows {version} from the sources `{made}`. This kit has no copy of them."]
+    compared = "the hash of all tables of each run" + (
+        f", and {counted(verdicts, 'verdict')} on claims" if verdicts else ""
     )
+    lines += [f"All runs took {_span(told['cpu_s'])} of CPU time here. The command compares {compared}."]
+    lines += ["It ends with status 0 if all are equal.", "", "## What is here", ""]
+    lines += ["| file | content |", "|---|---|"]
+    lines += [f"| `{file}` | {content} |" for file, content in _CONTENT.items() if _has(names, file)]
+    if verdicts:
+        lines += ["", "## Expected verdicts", "", "| claim | verdict |", "|---|---|"]
+        lines += [f"| {claim} | {verdict} |" for claim, verdict in verdicts.items()]
+    if lacking:
+        lines += ["", "## What is not here", "", *(f"- {sentence}" for sentence in lacking)]
+    packages = ", ".join(f"{name} {about[name]}" for name in ("numpy", "polars", "matplotlib"))
+    lines += ["", "## Made by", "", f"`{command}`", ""]
+    lines += [f"on {about['system']} with Python {about['python']}, {packages}."]
+    return "\n".join([*lines, f"The hash of the simulator's sources is `{told['source_hash']}`.", ""])
+
+
+_CONTENT = {
+    f"{FOLDER}/": "The experiment and the files that it names, or the folder of the paper.",
+    "report/": "The report: `index.html`, its figures and its tables.",
+    "laboratory.html": "The simulator in one page. A browser makes runs of the kit, with the same bytes.",
+    record.FILE: "Hashes, metrics, verdicts and the environment.",
+    SCRIPT: "The command.",
+    "shallows/": "The sources of Shallows.",
+}
+"""The meaning of a kit's files."""
+
+
+def _has(names: Collection[str], file: str) -> bool:
+    return any(name == file or (file.endswith("/") and name.startswith(file)) for name in names)
 
 
 def counted(things: Collection[Any], one: str) -> str:

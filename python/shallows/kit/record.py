@@ -1,4 +1,4 @@
-"""`kit.json`: what a kit's runs gave, what made them, and how to make them again."""
+"""The file `kit.json`: results of the runs, the programs behind them, and all that repeats them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kit is about: an experiment file with the files that it names, or the folder of a paper."""
+"""The subject of a kit: an experiment file with the files that it names, or the folder of a paper."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Experiment:
         return found
 
     def at(self, folder: Path) -> Experiment:
-        """The same in another folder."""
+        """This subject in another folder."""
         return Experiment(folder / self.target, self.settings, self.seeds)
 
 
@@ -125,7 +125,7 @@ class Paper:
         }
 
     def at(self, folder: Path) -> Paper:
-        """The same in another folder."""
+        """This subject in another folder."""
         return Paper(str(folder.resolve() / self.target), self.quick)
 
 
