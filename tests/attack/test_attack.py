@@ -263,9 +263,7 @@ def test_a_search_on_several_seeds_is_the_same_for_any_workers_and_holds_on_each
     changes = {"parameters": chance, "schedules": {}, "generations": 1, "population": 4}
     against = "long.goodput_bps < 70 %"
     lucky = attacked(tmp_path, "one", against, **changes)
-    one, two = (
-        attacked(tmp_path, f"many{n}", against, workers=n, seeds=3, **changes) for n in (1, 2)
-    )
+    one, two = (attacked(tmp_path, f"many{n}", against, workers=n, seeds=3, **changes) for n in (1, 2))
     assert (one.tried, one.find) == (two.tried, two.find)
     assert [len(each.values) for each in one.tried] == [3] * len(one.tried)
     assert all(each.value == max(each.values) for each in one.tried)

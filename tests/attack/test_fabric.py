@@ -229,7 +229,8 @@ def test_the_closed_form_drains_what_the_spacing_gives():
 
 
 def test_collisions_are_those_of_a_fair_coin_and_the_worst_is_found(tmp_path, monkeypatch):
-    """Four flows over two uplinks: the fullest has 2, 3 or 4 of them in 6, 8 and 2 of 16 cases, 2.75 in the mean."""
+    """Four flows over two uplinks: the fullest has 2, 3 or 4 of them in 6, 8 and 2 of 16 cases, 2.75 in the
+    mean."""
     monkeypatch.setattr(collisions, "SEEDS", 32)
     outcome = found(tmp_path, CLOS | {"duration": "200us"}, "collision")
     assert len(outcome.collisions) == 32

@@ -1,4 +1,5 @@
-"""Searches whose finds hold on Linux as well: each file of experiments/attack whose command has `--on linux`."""
+"""Searches whose finds hold on Linux as well: each file of experiments/attack whose command has `--on
+linux`."""
 
 import json
 import re

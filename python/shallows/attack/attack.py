@@ -48,8 +48,8 @@ def attack(
     the finished generations gave, unless none has finished.
 
     Raises SpecError if the objective holds already, if a range has no effect, if the search does not fit
-    the budget of wall-clock time, or if its runs do not fit the disk; RunError if the file as written cannot be
-    run; StoreError; KeyboardInterrupt.
+    the budget of wall-clock time, or if its runs do not fit the disk; RunError if the file as written cannot
+    be run; StoreError; KeyboardInterrupt.
     """
     lab = Laboratory(space, objective, runner)
     base = base_run(lab)

@@ -41,8 +41,9 @@ class Tried:
     end, and so shows a fault of the simulator or a limit. `stopped` had the shorter run alone, whose value
     was no nearer to the bound. `note` gives the reason.
 
-    On several seeds it has the run that is least bad for the victim, and the worst state of all: `values` has the
-    value on each seed, `seed` the seed of its own value. `excesses` says by how much each constraint is broken.
+    On several seeds it has the run that is least bad for the victim, and the worst state of all: `values` has
+    the value on each seed, `seed` the seed of its own value. `excesses` says by how much each constraint is
+    broken.
     """
 
     number: int
@@ -116,7 +117,8 @@ class Laboratory:
         return found
 
     def judge(self, candidates: Sequence[Candidate]) -> list[Tried]:
-        """Each candidate by its worst value for the attacker over the space's seeds, so that a find holds on each.
+        """Each candidate by its worst value for the attacker over the space's seeds, so that a find holds on
+        each.
 
         One that breaks a constraint, fails or has no value on any seed has that state.
         """

@@ -55,7 +55,8 @@ def write(
 
 
 def keep(found: Attacked, name: str, out: Path) -> Path:
-    """The directory of an attack that is not whole yet: `attack.json`, and `find.toml` or `best.toml` as far as it is.
+    """The directory of an attack that is not whole yet: `attack.json`, and `find.toml` or `best.toml` as far
+    as it is.
 
     It takes no run and no figure, so that Ctrl-C need not wait. Raises StoreError.
     """
@@ -76,7 +77,7 @@ def best_text(found: Attacked, best: Tried) -> str:
     reached = "fulfils" if found.objective.holds(best.value) else "does not fulfil"
     head = [
         f"The best candidate so far of ./shallows attack --against {json.dumps(found.objective.text)}",
-        f"Value {best.value:.6g}, which {reached} the objective; the file as written has {found.base.value:.6g}.",
+        f"Value {best.value:.6g}, which {reached} the objective; as written {found.base.value:.6g}.",
         "It is neither made small nor checked on further seeds. The same command resumes.",
     ]
     text = text_of(found.space.document(best.candidate) | {"seed": best.seed})
@@ -171,7 +172,8 @@ def show(found: Attacked, where: Path, confirmed: Confirmed | None = None) -> No
 def _show_find(found: Attacked, find: Find) -> None:
     base, first, small = [value_text(found, one.value) for one in (found.base, find.first, find.tried)]
     terminal.say(
-        f"find: {found.objective.text}: {small}{_of_seeds(found)}; as written {base}, before it was made small {first}"
+        f"find: {found.objective.text}: {small}{_of_seeds(found)}; as written {base}, "
+        f"before it was made small {first}"
     )
     beside = {one.name: one for one in find.neighbours}
     words = {True: "holds", False: "does not hold", None: "not legal"}

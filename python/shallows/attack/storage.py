@@ -1,4 +1,5 @@
-"""The room that an attack takes in the store of runs: a bound on its runs, and their bytes by the first of them.
+"""The room that an attack takes in the store of runs: a bound on its runs, and their bytes by the first of
+them.
 
 An attack that was stopped finds its runs in the store and resumes, so the store keeps them all.
 """
@@ -25,9 +26,9 @@ ENDS = 4
 def most_runs(space: Space) -> int:
     """The largest number of runs that an attack can take.
 
-    Shrinking drops a part in each round and tries each part that is left, then two rounder values of each name. The
-    neighbourhood moves each name by each factor. The checks are two of each further seed, and one run more that
-    reads the links.
+    Shrinking drops a part in each round and tries each part that is left, then two rounder values of each
+    name. The neighbourhood moves each name by each factor. The checks are two of each further seed, and one
+    run more that reads the links.
     """
     names = len(space.variables)
     parts = sum(len(steps) for steps in space.groups.values())
@@ -44,7 +45,8 @@ def bytes_of(place: Path) -> int:
 
 
 def check(lab: Laboratory) -> None:
-    """Raises SpecError if all runs of the attack, each as large as the file as written, do not fit the disk."""
+    """Raises SpecError if all runs of the attack, each as large as the file as written, do not fit the
+    disk."""
     [outcome] = lab.runner.run(lab.space.points({}))
     if outcome.run is None:
         return

@@ -31,7 +31,8 @@ def attack(
     fabric: Annotated[
         bool,
         typer.Option(
-            "--fabric", help="Searches the file's network: failed cables, storms of pauses, incasts, placements."
+            "--fabric",
+            help="Searches the file's network: failed cables, storms of pauses, incasts, placements.",
         ),
     ] = False,
     search: Annotated[

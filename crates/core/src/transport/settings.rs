@@ -320,8 +320,7 @@ impl TransportSettings {
             fault("pipe", "must be rfc6675 with loss_detection = \"rack\"".into(), "sack1".into());
         }
         if self.misbehaves() && self.delays_acks() {
-            let rule =
-                "must be 1 with ack_pieces, ack_repeats or ack_ahead: such a receiver acknowledges each segment at once";
+            let rule = "must be 1 with ack_pieces, ack_repeats or ack_ahead: such a receiver acknowledges each segment at once";
             fault("ack_every", rule.into(), self.ack_every.to_string());
         }
         let below_one = |size: Size| self.bytes(size) < self.mss.as_u64();

@@ -76,7 +76,8 @@ fn forged_duplicates_inflate_the_window_of_reno_without_sack() {
 /// and the sender takes no notice of it.
 #[test]
 fn forged_duplicates_gain_nothing_where_sack_reports_losses() {
-    for profile in [json!({}), json!({"loss_detection": "rack"}), json!({"profile": "linux", "ack_every": 1})] {
+    for profile in [json!({}), json!({"loss_detection": "rack"}), json!({"profile": "linux", "ack_every": 1})]
+    {
         let honest = forged(profile.clone(), 0);
         let forged = forged(profile.clone(), 10);
         assert!(forged >= honest, "{profile}: {forged} {honest}");

@@ -1,7 +1,7 @@
 """The failed cable, and the two failed cables, that harm most.
 
-Each cable between two switches fails in a run of its own, from the start on. Of pairs a bounded number is tried:
-all, or those of the cables that harm most alone.
+Each cable between two switches fails in a run of its own, from the start on. Of pairs a bounded number is
+tried: all, or those of the cables that harm most alone.
 """
 
 from __future__ import annotations

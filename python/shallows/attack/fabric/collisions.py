@@ -1,8 +1,8 @@
 """Collisions of ECMP: the seed whose hashes put the most flows on one port of several equal ones.
 
-A seed draws each flow's label, from which every switch hashes its next hop, and the pairs of random patterns. The
-file runs with 64 seeds. Their mean is the expected collision, and the fullest port of all is the find. By RFC
-2992 a flow keeps its port, so that two flows on one port stay together.
+A seed draws each flow's label, from which every switch hashes its next hop, and the pairs of random patterns.
+The file runs with 64 seeds. Their mean is the expected collision, and the fullest port of all is the find. By
+RFC 2992 a flow keeps its port, so that two flows on one port stay together.
 """
 
 from __future__ import annotations
@@ -63,8 +63,10 @@ class Collisions:
     def shown(self, objective: Objective | None) -> list[Table | str]:
         """See `Part`."""
         worst = self.collisions[0]
-        title = f"Collisions of ECMP over {len(self.collisions)} seeds: {self.expected:.3g} flows expected on the "
-        title += f"fullest of equal ports, {worst.flows} at worst (even: {worst.of / worst.ports:.3g})"
+        title = (
+            f"Collisions of ECMP over {len(self.collisions)} seeds: {self.expected:.3g} flows expected on "
+        )
+        title += f"the fullest of equal ports, {worst.flows} at worst (even: {worst.of / worst.ports:.3g})"
         rows = [
             [str(one.seed), one.port, f"{one.flows} of {one.of}", str(one.ports)]
             + ([share_text(objective, one.value)] if objective else [])

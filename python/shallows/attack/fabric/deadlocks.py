@@ -1,7 +1,7 @@
 """Deadlocks: flows whose ports wait for each other in a circle.
 
-The whole network and each network without a cable are searched for a circle of ports that can wait for each other.
-The flows of a circle then run, and the simulator's detector says whether they deadlock.
+The whole network and each network without a cable are searched for a circle of ports that can wait for each
+other. The flows of a circle then run, and the simulator's detector says whether they deadlock.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ class Deadlocks:
             f"{circles} (the whole one, and each without one cable)" if self.plain else circles
         ]
         if not self.plain:
-            lines.append("not searched: networks without a cable, since routes are static or links have costs")
+            lines.append(
+                "not searched: networks without a cable, since routes are static or links have costs"
+            )
         for one in self.deadlocks[:SHOWN]:
             network = f"without {one.cable}" if one.cable else "the whole network"
             flows = ", ".join(f"{a} to {b}" for a, b in one.cycle.flows)

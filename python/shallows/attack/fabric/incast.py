@@ -1,12 +1,14 @@
-"""The degree of an incast: the least number of senders at which its port overflows, and at which it waits for a timeout.
+"""The degree of an incast: the least number of senders at which its port overflows, or one times out.
 
-Each is found by bisection over the load's `workers`, to one sender: the number below has been run, and is free of
-it. The overflow of the first windows has a closed form. n senders that begin together bring n windows of w packets,
-and the port sends meanwhile what one sender's window takes, and what the spacing of the requests gives:
+Each is found by bisection over the load's `workers`, to one sender: the number below has been run, and is
+free of it. The overflow of the first windows has a closed form. n senders that begin together bring n windows
+of w packets, and the port sends meanwhile what one sender's window takes, and what the spacing of the
+requests gives:
 
     overflow iff n w - drained > B, with drained = rate x (time from the first arrival to the last)
 
-It holds for senders at the receiver's own switch, with links as fast as the port, and a buffer of the port's own.
+It holds for senders at the receiver's own switch, with links as fast as the port, and a buffer of the port's
+own.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ class Jump:
 
 @dataclass(frozen=True)
 class Degree:
-    """The jumps of the load `load`. `predicted` is the closed form's number, or None: `why` says the reason."""
+    """The jumps of a load. `predicted` is the closed form's number, or None: `why` says the reason."""
 
     load: str
     most: int
@@ -137,9 +139,10 @@ def degree(scene: Scene) -> Degree:
     jumps = []
     for effect, has in effects:
         least = _bisect(has, most)
-        told = [_words(scene, load, value(n)) if n else "" for n in ((least or 1) - 1, least or most)]
+        around = ((least or 1) - 1, least or most)
+        before, after = (_words(scene, load, value(n)) if n else "" for n in around)
         uneven = tuple(sorted(n for n in known if least and n > least and not has(n)))
-        jumps.append(Jump(effect, least, None if least is None else document(least), *told, uneven))
+        jumps.append(Jump(effect, least, None if least is None else document(least), before, after, uneven))
     predicted, why = _closed_form(scene, load, receiver, hosts, most)
     return Degree(load, most, jumps, predicted, why, tuple(others))
 
@@ -167,16 +170,16 @@ def _words(scene: Scene, load: str, value: Value) -> str:
 def first_overflow(
     window_bytes: int, packet_bytes: int, limit_bytes: int, spacing_s: float, rate_bps: float, most: int
 ) -> int | None:
-    """The least number of senders whose first windows overflow a port, by the closed form of this file's head.
+    """The least number of senders whose first windows overflow a port, by the closed form.
 
-    `window_bytes` and `packet_bytes` are on the wire; `spacing_s` is the time between two requests. None if no
-    number up to `most` does.
+    `window_bytes` and `packet_bytes` are on the wire; `spacing_s` is the time between two requests. None if
+    no number up to `most` does.
     """
     byte_s = 8 / rate_bps
     for senders in range(1, most + 1):
         arriving_s = window_bytes * byte_s + (senders - 1) * spacing_s
         drained = min(arriving_s / byte_s, senders * window_bytes)
-        # The packet in transmission counts as held, and the last one to come does not fit beside a full buffer.
+        # The packet in transmission counts as held, and the last one does not fit beside a full buffer.
         if senders * window_bytes - drained + packet_bytes > limit_bytes:
             return senders
     return None

@@ -1,8 +1,8 @@
 """The worst placement of a collective: the order of its ranks on its hosts in which a round takes longest.
 
-Hosts in the file's order (block), in turn (striped), and in random orders are run. Then two climbs begin, one at the
-worst order and one at the best: each step tries exchanges of two hosts, and takes the best of them if it is better.
-Placements differ in the links that the ring or tree crosses (Rajasekaran et al., NSDI 2024, s.2).
+Hosts in the file's order (block), in turn (striped), and in random orders are run. Then two climbs begin, one
+at the worst order and one at the best: each step tries exchanges of two hosts, and takes the best of them if
+it is better. Placements differ in the links that the ring or tree crosses.
 """
 
 from __future__ import annotations
@@ -67,17 +67,24 @@ class Placements:
         rows = []
         named = [one for one in self.placed if one.how in ("block", "striped")]
         for what, one in (("worst", worst), *((one.how, one) for one in named), ("best", best)):
-            hosts = ", ".join(one.hosts[:8]) + (f" and {len(one.hosts) - 8} more" if len(one.hosts) > 8 else "")
+            hosts = ", ".join(one.hosts[:8]) + (
+                f" and {len(one.hosts) - 8} more" if len(one.hosts) > 8 else ""
+            )
             time = terminal.readable("x_ps", one.round_ps or 0.0)
             rows.append([what, time, f"{one.busiest} ({100 * one.busy:.0f} %)", one.how, hosts])
-        title = f"Placements of {self.load}: {len(self.placed)} tried; the worst takes {self.ratio:.3g} times the best"
+        title = (
+            f"Placements of {self.load}: {len(self.placed)} tried; the worst takes {self.ratio:.3g} times "
+        )
+        title += "the best"
         told: list[Table | str] = [
             Table(title, ["placement", "a round", "straggling link (busy)", "found by", "hosts"], rows)
         ]
         if self.unended:
             told.append(f"not compared: {self.unended} placements in which no round ended within duration")
         if self.others:
-            told.append(f"not searched: the collectives {', '.join(self.others)}, since {self.load} comes first")
+            told.append(
+                f"not searched: the collectives {', '.join(self.others)}, since {self.load} comes first"
+            )
         return told
 
     def cases(self) -> list[Case]:

@@ -22,7 +22,7 @@ from shallows.execution.runner import Runner
 __all__ = ["Case", "Nothing", "Part", "Scene", "Table", "Value", "cable_name"]
 
 
-class Nothing(Exception):  # noqa: N818 (no error: most files have something to search, and not all)
+class Nothing(Exception):
     """A file has nothing that a search could vary. Its text is the reason, and begins with a verb."""
 
 
@@ -108,7 +108,9 @@ class Scene:
             raise Nothing("does not know links of one direction")
         cables = self.network.cables()
         if not 0 < len(cables) <= most:
-            raise Nothing(f"needs from 1 to {most} cables between switches, and the network has {len(cables)}")
+            raise Nothing(
+                f"needs from 1 to {most} cables between switches, and the network has {len(cables)}"
+            )
         return cables
 
     def needs_lossless(self) -> list[str]:
@@ -172,7 +174,8 @@ class Scene:
 
     @cached_property
     def base(self) -> float | None:
-        """The objective of the file as written, None without an objective. Raises SpecError if it has no value."""
+        """The objective of the file as written, None without an objective. Raises SpecError if it has no
+        value."""
         if self.objective is None:
             return None
         metrics = self.written.metrics or {}

@@ -1,7 +1,7 @@
 """All searches of a fabric: `./shallows attack FILE --fabric`. The spaces are small.
 
-Each search says by itself what it needs. A search without it is listed with the reason, and refused if `--search`
-names it.
+Each search says by itself what it needs. A search without it is listed with the reason, and refused if
+`--search` names it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ __all__ = ["SEARCHES", "Fabric", "search", "space_of"]
 
 @dataclass(frozen=True)
 class Fabric:
-    """The outcome of each search by its name. `unsearched` has the reason of those that had nothing to search."""
+    """The outcome of each search by its name. `unsearched` has the reason of those that had nothing to
+    search."""
 
     title: str
     base: float | None
@@ -57,9 +58,7 @@ def space_of(experiment: Any, settings: Sequence[str] = ()) -> Space:
     return Space(title, document, [], {}, {}, [], generations=1, population=4, seed=1, check=2)
 
 
-def search(
-    space: Space, objective: Objective | None, runner: Runner, only: Sequence[str] = ()
-) -> Fabric:
+def search(space: Space, objective: Objective | None, runner: Runner, only: Sequence[str] = ()) -> Fabric:
     """The searches that `only` names, or all that the file has something for.
 
     Raises SpecError if there is nothing to search, RunError, StoreError.

@@ -30,14 +30,18 @@ def document(found: Fabric) -> dict[str, Any]:
 
 
 def write(found: Fabric, name: str, out: Path) -> Path:
-    """The directory with `fabric.json`, and the worst cases of each search as experiments. Raises StoreError."""
+    """The directory with `fabric.json`, and the worst cases of each search as experiments. Raises
+    StoreError."""
 
     def fill(new: Path) -> None:
         text = json.dumps(document(found), indent=1, ensure_ascii=False, allow_nan=False)
         (new / "fabric.json").write_text(text + "\n", encoding="utf-8")
         for part in found.parts.values():
             for case in part.cases():
-                head = [*case.head, f"Found by ./shallows attack --fabric. Repeat: ./shallows run {case.file}"]
+                head = [
+                    *case.head,
+                    f"Found by ./shallows attack --fabric. Repeat: ./shallows run {case.file}",
+                ]
                 text = text_of({"seed": 1} | case.document)
                 lines = "".join(f"# {line}\n" for line in head)
                 (new / case.file).write_text(lines + text, encoding="utf-8")

@@ -1,8 +1,8 @@
 """Storms of pauses: a node that pauses its neighbour without end, as a card or a switch with a fault does.
 
-Each port stops in a run of its own, from the start on, for all lossless priorities (`event.NAME.pause`). How far the
-pauses spread is counted: the ports that were paused for half of the measured time or longer. Guo et al. (SIGCOMM
-2016, s.4.3) report such storms in production.
+Each port stops in a run of its own, from the start on, for all lossless priorities (`event.NAME.pause`). How
+far the pauses spread is counted: the ports that were paused for half of the measured time or longer. Guo et
+al. (SIGCOMM 2016, s.4.3) report such storms in production.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Storm:
 
 @dataclass(frozen=True)
 class Storms:
-    """Storms, the worst first. `base` is the value without one; `ports` counts all ports with flow control."""
+    """Storms, the worst first. `base` is the value without one; `ports` counts all ports with flow
+    control."""
 
     base: float | None
     storms: list[Storm]

@@ -1,9 +1,9 @@
 """Victims of pauses: flows that share no congested port, and lose goodput because others are paused.
 
-The file runs as written, and once more without pauses: its lossless priorities are lossy there, and no memory is
-bounded, so that nothing is dropped and nobody waits for a pause. A port of a switch is congested if it was busy
-nearly all the time in that run, with packets of two flows or more. A flow over no such port that loses a tenth of
-its goodput by the pauses is a victim (head-of-line blocking: Zhu et al., SIGCOMM 2015, s.2.2).
+The file runs as written, and once more without pauses: its lossless priorities are lossy there, and no memory
+is bounded, so that nothing is dropped and nobody waits for a pause. A port of a switch is congested if it was
+busy nearly all the time in that run, with packets of two flows or more. A flow over no such port that loses a
+tenth of its goodput by the pauses is a victim (head-of-line blocking: Zhu et al., SIGCOMM 2015).
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def victims(scene: Scene) -> Victims:
     """The victims of the file's own traffic. Raises Nothing, SpecError, RunError, StoreError."""
     lossless = scene.needs_lossless()
     written = copy.deepcopy(scene.document)
-    written["probe"] = dict(written.get("probe", {})) | {"shares": True}
+    written["probe"] = dict(written.get("probe") or {}) | {"shares": True}
     if written.get("pfc", {}).get("deadlock", "stop") == "stop":
         written["pfc"] = dict(written.get("pfc", {})) | {"deadlock": "go-on"}
     free = _without_pauses(scene, written, lossless)
@@ -143,7 +143,7 @@ def _without_pauses(scene: Scene, document: Document, lossless: list[str]) -> Do
         free["port"][name] = {key: value for key, value in port.items() if not key.startswith("pfc_")}
     for name in lossless:
         lane = dict(free["priority"][name]) | {"pfc": False}
-        queue = lane.get("queue", free.get("queue", {}))
+        queue: Any = lane.get("queue", free.get("queue", {}))
         lane["queue"] = ({"kind": queue} if isinstance(queue, str) else dict(queue)) | {"limit": "none"}
         free["priority"][name] = lane
     return free
