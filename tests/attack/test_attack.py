@@ -260,22 +260,19 @@ def test_a_candidate_that_is_no_find_on_one_seed_is_none(state):
 def test_a_search_on_several_seeds_is_the_same_for_any_workers_and_holds_on_each(tmp_path):
     """Losses by chance: the best of one seed is luck, and the find of three seeds holds on each of them."""
     chance = {'port."left->right".loss': {"low": 0.001, "high": 0.3}}
-    changes = {"parameters": chance, "schedules": {}, "generations": 1, "population": 4}
+    changes = {"parameters": chance, "schedules": {}, "generations": 1, "population": 4, "check": 2}
     against = "long.goodput_bps < 70 %"
-    lucky = attacked(tmp_path, "one", against, **changes)
     one, two = (attacked(tmp_path, f"many{n}", against, workers=n, seeds=3, **changes) for n in (1, 2))
     assert (one.tried, one.find) == (two.tried, two.find)
     assert [len(each.values) for each in one.tried] == [3] * len(one.tried)
     assert all(each.value == max(each.values) for each in one.tried)
-    first = changes["population"]  # drawn before any value is known, so the same candidates
-    for few, many in zip(lucky.tried[:first], one.tried[:first], strict=True):
-        assert few.candidate == many.candidate and few.value == many.values[0] <= many.value
+    assert any(each.value > each.values[0] for each in one.tried), "the first seed alone was lucky"
     assert one.find is not None
     small = one.find.tried
     assert all(one.objective.holds(value) for value in small.values) and len(small.values) == 3
     text = show.find_text(one, one.find)
     assert tomllib.loads(text)["seed"] == small.seed and "the least bad of 3 seeds" in text
-    assert list(one.space.further_seeds) == [4, 5, 6, 7, 8]
+    assert list(one.space.further_seeds) == [4, 5]
 
 
 def test_an_attack_takes_no_more_runs_than_it_says(tmp_path):

@@ -132,7 +132,7 @@ def test_a_ring_without_a_cable_has_no_circle(tmp_path):
 
 
 def test_static_routes_can_make_a_circle_that_shortest_ways_have_not(tmp_path):
-    """The search took the shortest ways in place of the file's own routes, and found no circle."""
+    """The search ignored the file's own routes, took the shortest ways, and found no circle."""
     around = [{"at": f"sw{n}", "to": f"h{(n + 1) % 3}", "via": [f"sw{(n + 2) % 3}"]} for n in range(3)]
     document = lossless(TRIANGLE) | {"routing": {"routes": around}}
     outcome = found(tmp_path, document, "deadlock")
@@ -160,7 +160,7 @@ def test_up_and_down_has_no_circle():
 
 
 def test_two_failed_cables_harm_where_one_does_not(tmp_path):
-    """Of two leaves and two spines each pair that leaves no way between the leaves cuts the flow off."""
+    """A pair that leaves no way between the two leaves, over either spine, cuts the flow off."""
     against = "long.goodput_bps < 50 %"
     assert not any(one.holds for one in found(tmp_path, CLOS, "cable", against).failures)
     both = found(tmp_path, CLOS, "cables", against)

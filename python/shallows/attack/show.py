@@ -85,7 +85,7 @@ def best_text(found: Attacked, best: Tried) -> str:
 
 
 def show_stopped(found: Attacked, where: Path) -> None:
-    """What an attack gave until Ctrl-C. On standard error, since the command has no result."""
+    """The best of an attack until Ctrl-C. It goes to standard error, since the command has no result."""
     value = "none with a value" if found.best is None else value_text(found, found.best.value)
     terminal.note(
         f"Ctrl-C stopped {found.stopped} after {len(found.tried)} candidates; the best so far: {value}. "

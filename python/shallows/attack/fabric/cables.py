@@ -47,7 +47,7 @@ class Failures:
     failures: list[Failure]
     possible: int
     of_worst: int = 0
-    """Of pairs that are not all tried: the number of cables whose pairs were."""
+    """The number of cables whose pairs were tried, if not all pairs were."""
 
     @property
     def _pairs(self) -> bool:

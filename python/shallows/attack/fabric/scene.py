@@ -1,4 +1,4 @@
-"""What each search of a fabric works on, and what it hands back."""
+"""The file and network that each search of a fabric works on, and the outcome that it hands back."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Scene:
 
     @property
     def experiment(self) -> Mapping[str, Any]:
-        """The same with all defaults."""
+        """The file with all defaults."""
         return self.point.experiment
 
     @property

@@ -50,7 +50,7 @@ def write(found: Fabric, name: str, out: Path) -> Path:
 
 
 def show(found: Fabric, objective: Objective | None, where: Path) -> None:
-    """Each search's tables and lines, what was not searched, and the directory."""
+    """Each search's tables and lines, the searches without a subject, and the directory."""
     for part in found.parts.values():
         for one in part.shown(objective):
             if isinstance(one, Table):
