@@ -31,7 +31,7 @@ class Attacked:
     runs: int
     cpu_s: float
     stopped: str = ""
-    """The stage that Ctrl-C cut off: `the search` or `the shrinking and the checks`; empty for a whole attack."""
+    """The stage that Ctrl-C cut off: `the search` or `the shrinking and the checks`; empty for none."""
 
 
 def attack(
