@@ -20,7 +20,7 @@ MOST_CABLES = 1000
 MOST_PAIRS = 200
 SHOWN = 10
 
-__all__ = ["Failure", "Failures", "pairs", "single"]
+__all__ = ["Failure", "Failures", "alone", "pairs"]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Failures:
         return [Case(file, worst.document, (f"Value {worst.value:.6g} without {worst.cable}.",))]
 
 
-def single(scene: Scene) -> Failures:
+def alone(scene: Scene) -> Failures:
     """Each cable by itself. Raises Nothing, SpecError, RunError, StoreError."""
     scene.needs_objective()
     cables = scene.needs_cables(MOST_CABLES)
@@ -105,7 +105,7 @@ def pairs(scene: Scene) -> Failures:
     possible, kept = comb(len(cables), 2), cables
     if possible > MOST_PAIRS:
         by_name = {cable_name(scene.network, cable): cable for cable in cables}
-        kept = [by_name[one.cable] for one in single(scene).failures if one.cable in by_name]
+        kept = [by_name[one.cable] for one in alone(scene).failures if one.cable in by_name]
         while comb(len(kept), 2) > MOST_PAIRS:
             kept = kept[:-1]
     failures = _failures(scene, list(combinations(kept, 2)))

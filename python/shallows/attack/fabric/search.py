@@ -21,7 +21,7 @@ from shallows.errors import Fault, SpecError
 from shallows.execution.runner import Runner
 
 SEARCHES: dict[Search, Callable[[Scene], Part]] = {
-    Search.cable: cables.single,
+    Search.cable: cables.alone,
     Search.cables: cables.pairs,
     Search.storm: storms.storms,
     Search.deadlock: deadlocks.circles,
