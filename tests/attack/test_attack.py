@@ -1,12 +1,15 @@
 """Attacks: equal finds for any number of workers and after a stop, small finds, refusals before a search."""
 
 import json
+import subprocess
+import sys
 import tomllib
+from types import SimpleNamespace
 
 import pytest
 from conftest import shallows, write_toml
 from shallows import api
-from shallows.attack import corpus, page, show
+from shallows.attack import corpus, page, show, storage
 from shallows.attack import objective as objectives
 from shallows.attack.attack import attack
 from shallows.attack.confirm import Confirmed, confirm
@@ -227,6 +230,115 @@ def test_a_silence_is_one_of_a_flow_that_waits_for_data(tmp_path):
         api.run(base | changes | {"traffic": {"long": bulk, "few": late}}, store=tmp_path / "runs")
     )
     assert [one[:12] for one in both] == ["Flow 0 (long", "Flow 1 (few,"]
+
+
+def of_seeds(*states_and_values, least=True):
+    """A candidate of several seeds, by state and value on each."""
+    lab = SimpleNamespace(objective=SimpleNamespace(least=least))
+    tried = [
+        Tried(0, {}, state, value, note=state, seed=seed, excesses=(float(seed),))
+        for seed, (state, value) in enumerate(states_and_values, 1)
+    ]
+    return Laboratory._least_bad(lab, tried)
+
+
+def test_a_candidate_of_several_seeds_has_the_value_that_is_least_bad_for_the_victim():
+    lucky = [("feasible", 0.1), ("feasible", 0.7), ("feasible", 0.2)]
+    least, most = of_seeds(*lucky), of_seeds(*lucky, least=False)
+    assert (least.value, least.seed, least.values) == (0.7, 2, (0.1, 0.7, 0.2))
+    assert (most.value, most.seed) == (0.1, 1)
+    assert least.excesses == (3.0,), "the worst breach of each constraint"
+
+
+@pytest.mark.parametrize("state", ["failed", "no-value", "infeasible"])
+def test_a_candidate_that_is_no_find_on_one_seed_is_none(state):
+    told = of_seeds(("feasible", 0.1), (state, 0.05 if state == "infeasible" else None), ("feasible", 0.2))
+    assert told.state == state and told.note == state
+    assert told.value == (0.2 if state == "infeasible" else None)
+
+
+def test_a_search_on_several_seeds_is_the_same_for_any_workers_and_holds_on_each(tmp_path):
+    """Losses by chance: the best of one seed is luck, and the find of three seeds holds on each of them."""
+    chance = {'port."left->right".loss': {"low": 0.001, "high": 0.3}}
+    changes = {"parameters": chance, "schedules": {}, "generations": 1, "population": 4, "check": 2}
+    against = "long.goodput_bps < 70 %"
+    one, two = (attacked(tmp_path, f"many{n}", against, workers=n, seeds=3, **changes) for n in (1, 2))
+    assert (one.tried, one.find) == (two.tried, two.find)
+    assert [len(each.values) for each in one.tried] == [3] * len(one.tried)
+    assert all(each.value == max(each.values) for each in one.tried)
+    assert any(each.value > each.values[0] for each in one.tried), "the first seed alone was lucky"
+    assert one.find is not None
+    small = one.find.tried
+    assert all(one.objective.holds(value) for value in small.values) and len(small.values) == 3
+    text = show.find_text(one, one.find)
+    assert tomllib.loads(text)["seed"] == small.seed and "the least bad of 3 seeds" in text
+    assert list(one.space.further_seeds) == [4, 5]
+
+
+def test_an_attack_takes_no_more_runs_than_it_says(tmp_path):
+    few = {"generations": 1, "population": 4, "schedules": {}, "first": "60ms", "seeds": 2, "check": 2}
+    found = attacked(tmp_path, "runs", "long.goodput_bps < 80 %", **few)
+    stored = len(list(Store(tmp_path / "runs").runs()))
+    assert found.find is not None, "so that it is shrunk and checked as well"
+    assert stored <= found.runs <= storage.most_runs(found.space)
+
+
+def test_an_attack_whose_runs_do_not_fit_the_disk_is_refused(tmp_path, monkeypatch):
+    full = SimpleNamespace(total=10**9, used=10**9 - 1000, free=1000)
+    monkeypatch.setattr(storage.shutil, "disk_usage", lambda place: full)
+    assert "--store: may take" in refused(tmp_path)
+
+
+@pytest.mark.parametrize("stage", ["start", "search", "shrinking"])
+def test_ctrl_c_ends_an_attack_within_a_second_and_keeps_the_best_so_far(tmp_path, stage):
+    """The command is stopped from within as a stage begins, so that no clock decides which stage it is."""
+    file = file_of(tmp_path)
+    text = f"""
+import os, signal, sys, threading, time
+import shallows.__main__
+from shallows.attack import attack, search, shrink
+asked = []
+def stop():
+    asked.append(time.monotonic())
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(5)
+stage, seen = {stage!r}, []
+measure = search.Laboratory.run
+def run(lab, points):
+    seen.append(lab)
+    if stage == "start" and len(seen) == 1 or stage == "search" and len(points) == 6 and len(seen) > 4:
+        stop()
+    return measure(lab, points)
+search.Laboratory.run = run
+whole = shrink.shrink
+shrink.shrink = lambda *given: stop() if stage == "shrinking" else whole(*given)
+ends = os._exit
+def ended(status):
+    print("took", time.monotonic() - asked[0], file=sys.stderr)
+    sys.stderr.flush()
+    ends(status)
+from shallows.cli import entry
+sys.exit = ended
+os._exit = ended
+entry.main()
+"""
+    command = ["attack", str(file), "--against", AGAINST, "--store", str(tmp_path / "runs"), "--workers", "1"]
+    done = subprocess.run(
+        [sys.executable, "-c", text, *command], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 130, done.stderr
+    assert "Traceback" not in done.stderr
+    assert float(done.stderr.split("took ")[1]) < 3  # a second, and what the machine's other work takes
+    place = tmp_path / "reports/attack-attack"
+    if stage == "start":
+        assert not place.exists()
+        return
+    told = json.loads((place / "attack.json").read_text())
+    assert told["stopped"] == {"search": "the search", "shrinking": "the shrinking and the checks"}[stage]
+    assert len(told["candidates"]) == {"search": 6, "shrinking": 18}[stage]
+    assert "The same command resumes" in done.stderr
+    best = tomllib.loads((place / "best.toml").read_text())
+    assert api.run(best, store=tmp_path / "again").metrics["long.goodput_bps"] > 0
 
 
 def test_the_command_writes_a_find_that_run_repeats(tmp_path):

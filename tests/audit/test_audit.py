@@ -46,6 +46,7 @@ VARIANTS = {
     "leaf-spine": {"topology": TREE, "traffic": {"long": {"kind": "bulk", "from": "h0", "to": "h3"}}},
     "loss": {"port": {"switch->r0": {"loss": 0.01}}},
     "divided": {"transport": {"cc": "newreno", "ack_pieces": 4}},
+    "repeated": {"transport": {"cc": "newreno", "sack": False, "ack_repeats": 4}},
     "ahead": {"transport": {"cc": "newreno", "ack_ahead": "5pkt"}},
     "hidden": {"transport": {"cc": "dctcp", "hide_marks": True}},
 }

@@ -194,7 +194,9 @@ def test_values_of_transports_that_the_kernel_has_not_are_refused(key, value):
     assert f"traffic.long.transport.{key}" in paths
 
 
-@pytest.mark.parametrize(("key", "value"), [("ack_pieces", 4), ("ack_ahead", "5pkt"), ("hide_marks", True)])
+@pytest.mark.parametrize(
+    ("key", "value"), [("ack_pieces", 4), ("ack_repeats", 4), ("ack_ahead", "5pkt"), ("hide_marks", True)]
+)
 def test_linux_says_that_it_has_no_misbehaving_receivers(key, value):
     transport = {"profile": "linux", "cc": "newreno", "ack_every": 1, key: value}
     faults = {fault.path: fault.rule for fault in refusals.check(resolved(transport=transport))}

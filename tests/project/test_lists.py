@@ -62,6 +62,9 @@ NAMED = {
     "python/shallows/backends/ns3/command.py": "translates what the program for ns-3 has",
     "python/shallows/studies/validation": "a study of chosen cells",
     "python/shallows/theory": "closed forms are named after what they describe",
+    "python/shallows/attack/fabric/incast.py": "the closed form holds for one load and two disciplines",
+    "python/shallows/attack/fabric/collisions.py": "choices of next hops that keep a flow on one path",
+    "python/shallows/attack/fabric/placement.py": "collectives alone have placements",
     "python/shallows/web/editor/document.py": "bounds networks whose size is not the product of their counts",
 }
 """Files that name components of other files, and the reason of each."""

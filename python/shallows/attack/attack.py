@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shallows.attack import shrink
+from shallows.attack import shrink, storage
 from shallows.attack.objective import Objective
 from shallows.attack.search import Laboratory, Tried, base_run, check_ranges, estimated_s, search
 from shallows.attack.shrink import Find
@@ -30,6 +30,8 @@ class Attacked:
     find: Find | None
     runs: int
     cpu_s: float
+    stopped: str = ""
+    """The stage that Ctrl-C cut off: `the search` or `the shrinking and the checks`; empty for none."""
 
 
 def attack(
@@ -39,27 +41,44 @@ def attack(
     budget_s: float | None = None,
     progress: Callable[[float, int], None] | None = None,
     corpus: Sequence[Mapping[str, Any]] = (),
+    on_stop: Callable[[Attacked], None] | None = None,
 ) -> Attacked:
     """Searches, and makes the best candidate small. `progress` counts the runs of the search.
-    `corpus` has values of earlier finds, which are tried first (`corpus.read`).
+    `corpus` has values of earlier finds, which are tried first (`corpus.read`). On Ctrl-C `on_stop` gets what
+    the finished generations gave, unless none has finished.
 
-    Raises SpecError if the objective holds already, if a range has no effect, or if the search does not fit
-    the budget of wall-clock time; RunError if the file as written cannot be run; StoreError.
+    Raises SpecError if the objective holds already, if a range has no effect, if the search does not fit
+    the budget of wall-clock time, or if its runs do not fit the disk; RunError if the file as written cannot
+    be run; StoreError; KeyboardInterrupt.
     """
     lab = Laboratory(space, objective, runner)
     base = base_run(lab)
     check_ranges(lab)
     _check_budget(lab, budget_s)
+    storage.check(lab)
     before = lab.spent.runs
     if progress:
         lab.progress = lambda done, failed: progress(done - before, failed)
-    tried = search(lab, corpus)
-    lab.progress = None
-    best = best_of(objective, tried)
-    find = None
-    if best is not None and objective.holds(best.value):
-        find = shrink.judged(lab, best, shrink.shrink(lab, best, base))
-    return Attacked(space, objective, base, tried, best, find, lab.spent.runs, lab.spent.cpu_s)
+    tried: list[Tried] = []
+    best, stage = None, "the search"
+
+    def outcome(find: Find | None, stopped: str = "") -> Attacked:
+        spent = lab.spent
+        return Attacked(space, objective, base, tried, best, find, spent.runs, spent.cpu_s, stopped)
+
+    try:
+        for generation in search(lab, corpus):
+            tried += generation
+            best = best_of(objective, tried)
+        lab.progress = None
+        if best is None or not objective.holds(best.value):
+            return outcome(None)
+        stage = "the shrinking and the checks"
+        return outcome(shrink.judged(lab, best, shrink.shrink(lab, best, base)))
+    except KeyboardInterrupt:
+        if on_stop and tried:
+            on_stop(outcome(None, stage))
+        raise
 
 
 def best_of(objective: Objective, tried: list[Tried]) -> Tried | None:

@@ -46,7 +46,7 @@ def confirm(found: Attacked, runner: Runner, backend: str) -> Confirmed | None:
     if isinstance(written, str):
         return Confirmed(backend, note=f"the file as written cannot be run: {written}")
     lab.base = written
-    seeds = range(1, 2 + found.space.check)
+    seeds = [*found.space.own_seeds, *found.space.further_seeds]
     [[base], tried] = lab.measure([{}], [1]) + lab.measure([found.find.tried.candidate], seeds)
     failed = [one.note for one in (base, *tried) if one.value is None]
     if failed:

@@ -38,8 +38,8 @@ def render(
     from shallows.figures import interactive, style
 
     runs = {
-        "as written": runner.one(_watched(found, {})),
-        "the find": runner.one(_watched(found, find.tried.candidate)),
+        "as written": runner.one(_watched(found, {}, find.tried.seed)),
+        "the find": runner.one(_watched(found, find.tried.candidate, find.tried.seed)),
     }
     # As images: pages draw an axis of more than two seconds in milliseconds (`style.time_axis`).
     figures = [
@@ -67,12 +67,12 @@ def render(
     )
 
 
-def _watched(found: Attacked, candidate: dict[str, Any]) -> Point:
+def _watched(found: Attacked, candidate: dict[str, Any], seed: int) -> Point:
     document = found.space.document(candidate)
-    [point] = expand(document | {"seeds": [1]})
+    [point] = expand(document | {"seeds": [seed]})
     every = max(1, _core.numbers(json.dumps(point.experiment))["duration"] // ROWS)
     probe = document.get("probe", {}) | {"queue_trace": f"{every}ps", "flow_trace": f"{every}ps"}
-    [watched] = expand(document | {"seeds": [1], "probe": probe})
+    [watched] = expand(document | {"seeds": [seed], "probe": probe})
     return watched
 
 

@@ -10,7 +10,7 @@ their runs in the store, and resumes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,7 +39,12 @@ __all__ = ["Laboratory", "Tried", "base_run", "check_ranges", "estimated_s", "se
 class Tried:
     """A candidate and its value. `illegal` is no experiment and cost no run; `failed` had a run that did not
     end, and so shows a fault of the simulator or a limit. `stopped` had the shorter run alone, whose value
-    was no nearer to the bound. `note` gives the reason."""
+    was no nearer to the bound. `note` gives the reason.
+
+    On several seeds it has the run that is least bad for the victim, and the worst state of all: `values` has
+    the value on each seed, `seed` the seed of its own value. `excesses` says by how much each constraint is
+    broken.
+    """
 
     number: int
     candidate: Candidate
@@ -48,6 +53,9 @@ class Tried:
     metrics: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     reference: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     note: str = ""
+    seed: int = 1
+    values: tuple[float | None, ...] = ()
+    excesses: tuple[float, ...] = ()
 
 
 @dataclass
@@ -100,8 +108,33 @@ class Laboratory:
             mine = outcomes[at : at + n]
             others: list[Any] = outcomes[at + n : at + 2 * n] if self.space.reference else [self.base] * n
             pairs = zip(mine, others, strict=True)
-            found.append([self._tried(number, candidate, one, other) for one, other in pairs])
+            found.append(
+                [
+                    replace(self._tried(number, candidate, one, other), seed=seed)
+                    for seed, (one, other) in zip(seeds, pairs, strict=True)
+                ]
+            )
         return found
+
+    def judge(self, candidates: Sequence[Candidate]) -> list[Tried]:
+        """Each candidate by its worst value for the attacker over the space's seeds, so that a find holds on
+        each.
+
+        One that breaks a constraint, fails or has no value on any seed has that state.
+        """
+        return [self._least_bad(each) for each in self.measure(candidates, self.space.own_seeds)]
+
+    def _least_bad(self, tried: Sequence[Tried]) -> Tried:
+        values = tuple(one.value for one in tried)
+        for state in ("illegal", "failed", "no-value"):
+            for one in tried:
+                if one.state == state:
+                    return replace(one, value=None, values=values)
+        turn = -1 if self.objective.least else 1
+        worst = min(tried, key=lambda one: turn * (one.value or 0.0))
+        broken = next((one for one in tried if one.state == "infeasible"), worst)
+        excesses = tuple(max(each) for each in zip(*(one.excesses for one in tried), strict=True))
+        return replace(worst, state=broken.state, note=broken.note, values=values, excesses=excesses)
 
     def run(self, points: Sequence[Point]) -> list[dict[str, Any] | str]:
         """The metrics of each point's run, or why it failed."""
@@ -126,17 +159,17 @@ class Laboratory:
         if value is None or absent:
             missing = ", ".join(absent) or self.objective.expectation.metric
             return Tried(number, candidate, "no-value", None, run, reference, f"{missing} has no value")
-        broken = [one.metric for one in constraints if one.excess(run[one.metric]) > 0]
+        excesses = tuple(float(one.excess(run[one.metric])) for one in constraints)
+        broken = [one.metric for one, excess in zip(constraints, excesses, strict=True) if excess > 0]
         state: State = "infeasible" if broken else "feasible"
-        return Tried(
-            number, candidate, state, value, run, reference, f"breaks {', '.join(broken)}" * bool(broken)
-        )
+        note = f"breaks {', '.join(broken)}" if broken else ""
+        return Tried(number, candidate, state, value, run, reference, note, excesses=excesses)
 
 
 def base_run(lab: Laboratory) -> Tried:
     """The file as written. Raises SpecError if the objective holds there already, RunError if it fails."""
     lab.base = _base_metrics(lab)
-    [[tried]] = lab.measure([{}])
+    [tried] = lab.judge([{}])
     if tried.state in ("failed", "illegal"):
         raise RunError(f"the file as written cannot be run: {tried.note}")
     if tried.value is None:
@@ -203,11 +236,12 @@ def _at(one: Parameter, share: float) -> Any:
 def estimated_s(lab: Laboratory) -> float:
     """The processor time of the whole search, as if each run took as long as those before it."""
     of_each = 2 if lab.space.reference else 1
-    return lab.spent.cpu_s / max(lab.spent.runs, 1) * of_each * lab.space.generations * lab.space.population
+    candidates = lab.space.generations * lab.space.population
+    return lab.spent.cpu_s / max(lab.spent.runs, 1) * of_each * lab.space.seeds * candidates
 
 
-def search(lab: Laboratory, corpus: Sequence[Mapping[str, Any]] = ()) -> list[Tried]:
-    """All generations, in order; the drawn values of `corpus` come first.
+def search(lab: Laboratory, corpus: Sequence[Mapping[str, Any]] = ()) -> Iterator[list[Tried]]:
+    """The generations, in order; the drawn values of `corpus` come first.
 
     Raises SpecError if Optuna is not installed or the shorter run has no value, RunError, StoreError.
     """
@@ -217,18 +251,17 @@ def search(lab: Laboratory, corpus: Sequence[Mapping[str, Any]] = ()) -> list[Tr
         study.enqueue_trial(dict(values))
     sieve = _sieve(lab)
     distributions = {name: distribution(one) for name, one in space.variables.items()}
-    tried: list[Tried] = []
-    for _ in range(space.generations):
+    for number in range(space.generations):
         asked = [study.ask(distributions) for _ in range(space.population)]
         candidates = [space.without_idle_steps(space.drawn(one.params)) for one in asked]
         stopped = sieve(candidates)
         # A stopped candidate counts as one without a value.
-        whole = iter(lab.measure([one for k, one in enumerate(candidates) if k not in stopped]))
-        found = [[stopped[k]] if k in stopped else next(whole) for k in range(len(candidates))]
-        for one, [new] in zip(asked, found, strict=True):
-            _tell(study, one, new, space)
-            tried.append(Tried(len(tried), *_rest(new)))
-    return tried
+        whole = iter(lab.judge([one for k, one in enumerate(candidates) if k not in stopped]))
+        found = [stopped[k] if k in stopped else next(whole) for k in range(len(candidates))]
+        for one, new in zip(asked, found, strict=True):
+            _tell(study, one, new)
+        first = number * space.population
+        yield [replace(new, number=first + k) for k, new in enumerate(found)]
 
 
 def _sieve(lab: Laboratory) -> Callable[[Sequence[Candidate]], dict[int, Tried]]:
@@ -237,14 +270,14 @@ def _sieve(lab: Laboratory) -> Callable[[Sequence[Candidate]], dict[int, Tried]]
     if lab.space.first is None:
         return lambda candidates: {}
     short = lab.shorter(lab.space.first)
-    [[base]] = short.measure([{}])
+    [base] = short.judge([{}])
     if base.value is None:
         rule = "must be long enough for a value of the objective in the file as written"
         raise SpecError([Fault("attack.first", rule, lab.space.first)])
     turn, least = (1 if lab.objective.least else -1), base.value
 
     def stopped(candidates: Sequence[Candidate]) -> dict[int, Tried]:
-        found = [one for [one] in short.measure(candidates)]
+        found = short.judge(candidates)
         hopeless = {
             k: one for k, one in enumerate(found) if one.value is not None and turn * (one.value - least) >= 0
         }
@@ -254,22 +287,17 @@ def _sieve(lab: Laboratory) -> Callable[[Sequence[Candidate]], dict[int, Tried]]
     return stopped
 
 
-def _rest(one: Tried) -> tuple[Any, ...]:
-    return one.candidate, one.state, one.value, one.metrics, one.reference, one.note
-
-
 def _study(lab: Laboratory) -> optuna.Study:
     space = lab.space
     direction = "minimize" if lab.objective.least else "maximize"
     return study_of("attack", "nsga2", space.seed, space.population, [direction], len(space.constraints))
 
 
-def _tell(study: optuna.Study, asked: optuna.Trial, tried: Tried, space: Space) -> None:
+def _tell(study: optuna.Study, asked: optuna.Trial, tried: Tried) -> None:
     import optuna
 
     if tried.value is None:
         study.tell(asked, state=optuna.trial.TrialState.FAIL)
         return
-    excesses = [float(one.excess(tried.metrics[one.metric])) for one in space.constraints]
-    asked.set_user_attr(EXCESSES, excesses)
+    asked.set_user_attr(EXCESSES, list(tried.excesses))
     study.tell(asked, tried.value)

@@ -12,6 +12,7 @@ from shallows.attack.attack import Attacked
 from shallows.attack.confirm import Confirmed
 from shallows.attack.search import Tried
 from shallows.attack.shrink import Find
+from shallows.attack.storage import most_runs
 from shallows.attack.words import MEANING, margin, value_text
 from shallows.document.settings import text_of
 from shallows.studies.page import place
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from shallows.execution.runner import Runner
 
-__all__ = ["document", "draw", "folder", "show", "write"]
+__all__ = ["document", "draw", "folder", "keep", "show", "show_stopped", "write"]
 
 
 def folder(name: str, out: Path) -> Path:
@@ -53,6 +54,45 @@ def write(
     return place.write(out, f"attack-{place.file_name(name)}", fill).parent
 
 
+def keep(found: Attacked, name: str, out: Path) -> Path:
+    """The directory of an attack that is not whole yet: `attack.json`, and `find.toml` or `best.toml` as far
+    as it is.
+
+    It takes no run and no figure, so that Ctrl-C need not wait. Raises StoreError.
+    """
+
+    def fill(new: Path) -> None:
+        text = json.dumps(document(found), indent=1, ensure_ascii=False, allow_nan=False)
+        (new / "attack.json").write_text(text + "\n", encoding="utf-8")
+        if found.find:
+            (new / "find.toml").write_text(find_text(found, found.find), encoding="utf-8")
+        elif found.best:
+            (new / "best.toml").write_text(best_text(found, found.best), encoding="utf-8")
+
+    return place.write(out, f"attack-{place.file_name(name)}", fill).parent
+
+
+def best_text(found: Attacked, best: Tried) -> str:
+    """The best candidate so far as an experiment."""
+    reached = "fulfils" if found.objective.holds(best.value) else "does not fulfil"
+    head = [
+        f"The best candidate so far of ./shallows attack --against {json.dumps(found.objective.text)}",
+        f"Value {best.value:.6g}, which {reached} the objective; as written {found.base.value:.6g}.",
+        "It is neither made small nor checked on further seeds. The same command resumes.",
+    ]
+    text = text_of(found.space.document(best.candidate) | {"seed": best.seed})
+    return "".join(f"# {line}\n" for line in head) + text
+
+
+def show_stopped(found: Attacked, where: Path) -> None:
+    """The best of an attack until Ctrl-C. It goes to standard error, since the command has no result."""
+    value = "none with a value" if found.best is None else value_text(found, found.best.value)
+    terminal.note(
+        f"Ctrl-C stopped {found.stopped} after {len(found.tried)} candidates; the best so far: {value}. "
+        f"Written: {where}. The same command resumes."
+    )
+
+
 def find_text(found: Attacked, find: Find, confirmed: Confirmed | None = None) -> str:
     """The find as an experiment, headed by what it shows and the command that repeats it."""
     small = find.tried
@@ -60,13 +100,17 @@ def find_text(found: Attacked, find: Find, confirmed: Confirmed | None = None) -
     head = [
         f"Found by ./shallows attack --against {json.dumps(found.objective.text)}",
         f"Repeat: ./shallows run find.toml --expect {json.dumps(expected)}",
-        f"Value {small.value:.6g}; the file as written has {found.base.value:.6g}.",
+        f"Value {small.value:.6g}{_of_seeds(found)}; the file as written has {found.base.value:.6g}.",
         f"Verdict: {find.verdict}; {MEANING[find.verdict]}.",
     ]
     if confirmed:
         head.append(_elsewhere(found, confirmed))
-    text = text_of(found.space.document(small.candidate) | {"seed": 1})
+    text = text_of(found.space.document(small.candidate) | {"seed": small.seed})
     return "".join(f"# {line}\n" for line in head) + text
+
+
+def _of_seeds(found: Attacked) -> str:
+    return f", the least bad of {found.space.seeds} seeds" if found.space.seeds > 1 else ""
 
 
 def document(found: Attacked, confirmed: Confirmed | None = None) -> dict[str, Any]:
@@ -77,6 +121,8 @@ def document(found: Attacked, confirmed: Confirmed | None = None) -> dict[str, A
         "against": found.objective.text,
         "reference": list(space.reference),
         "seed": space.seed,
+        "seeds": space.seeds,
+        "stopped": found.stopped or None,
         "base": found.base.value,
         "runs": found.runs,
         "best": found.best and _record(found.best),
@@ -98,7 +144,7 @@ def document(found: Attacked, confirmed: Confirmed | None = None) -> dict[str, A
 
 
 def _record(one: Tried) -> dict[str, Any]:
-    about = {"number": one.number, "state": one.state, "value": one.value}
+    about = {"number": one.number, "state": one.state, "value": one.value, "values": list(one.values)}
     return about | {"candidate": one.candidate, "note": one.note}
 
 
@@ -119,13 +165,15 @@ def show(found: Attacked, where: Path, confirmed: Confirmed | None = None) -> No
         _show_find(found, found.find)
     if confirmed:
         terminal.say(_elsewhere(found, confirmed))
+    terminal.say(f"stored: {found.runs} runs, of at most {most_runs(space)} that this attack can take")
     terminal.say(f"written: {where}")
 
 
 def _show_find(found: Attacked, find: Find) -> None:
     base, first, small = [value_text(found, one.value) for one in (found.base, find.first, find.tried)]
     terminal.say(
-        f"find: {found.objective.text}: {small}; as written {base}, before it was made small {first}"
+        f"find: {found.objective.text}: {small}{_of_seeds(found)}; as written {base}, "
+        f"before it was made small {first}"
     )
     beside = {one.name: one for one in find.neighbours}
     words = {True: "holds", False: "does not hold", None: "not legal"}

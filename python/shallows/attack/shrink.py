@@ -101,7 +101,7 @@ def shrink(lab: Laboratory, first: Tried, base: Tried) -> Tried:
 
 def _first_near(lab: Laboratory, candidates: Sequence[Candidate], first: Tried, base: Tried) -> Tried | None:
     assert first.value is not None and base.value is not None
-    for [tried] in lab.measure(candidates):
+    for tried in lab.judge(candidates):
         if tried.state == "feasible" and lab.objective.near(tried.value, first.value, base.value):
             return tried
     return None
@@ -133,7 +133,7 @@ def _rounder(one: Parameter, value: Any) -> list[Any]:
 
 def judged(lab: Laboratory, first: Tried, small: Tried) -> Find:
     """The find on other seeds, with jitter, and a tenth beside each of its values."""
-    further = list(range(2, 2 + lab.space.check))
+    further = lab.space.further_seeds
     [plain] = lab.measure([small.candidate], further)
     jitter = _packet_time_ps(lab, small)
     [jittered] = _with_jitter(lab, jitter).measure([small.candidate], further)
@@ -177,11 +177,11 @@ def _neighbours(lab: Laboratory, small: Tried) -> list[Neighbour]:
     }
     moved = {name: [_moved(value, factor) for factor in FACTORS] for name, value in numbers.items()}
     candidates = [small.candidate | {name: value} for name, values in moved.items() for value in values]
-    outcomes = iter(lab.measure(candidates))
+    outcomes = iter(lab.judge(candidates))
     found = []
     for name, values in moved.items():
         held = [
-            None if one.state == "illegal" else _holds(lab, one) for [one] in (next(outcomes) for _ in values)
+            None if one.state == "illegal" else _holds(lab, one) for one in (next(outcomes) for _ in values)
         ]
         beside = dict(zip(FACTORS, held, strict=True))
         tried = sorted(dict(zip(values, held, strict=True)).items())

@@ -86,6 +86,9 @@ class AttackTable(Strict):
         None, description="Duration of a shorter run that each candidate takes first; it stops hopeless ones."
     )
     seed: int = Field(1, ge=0, le=2**32 - 1, description="Seed of the search.")
+    seeds: int = Field(
+        1, ge=1, le=100, description="Seeds on which each candidate runs. Its value is the least bad of them."
+    )
     check: int = Field(5, ge=2, le=100, description="Number of further seeds on which a find is run again.")
 
     @model_validator(mode="after")
@@ -114,9 +117,20 @@ class Space:
     population: int
     seed: int
     check: int
+    seeds: int = 1
     first: str | None = None
     reference: tuple[str, ...] = ()
     """Settings of the reference, which sees the same conditions; empty without one."""
+
+    @property
+    def own_seeds(self) -> range:
+        """The seeds of a candidate."""
+        return range(1, 1 + self.seeds)
+
+    @property
+    def further_seeds(self) -> range:
+        """The seeds on which a find is run again."""
+        return range(1 + self.seeds, 1 + self.seeds + self.check)
 
     @property
     def variables(self) -> dict[str, Parameter]:
@@ -255,6 +269,7 @@ def read(experiment: Any, settings: Sequence[str] = (), reference: Sequence[str]
         population=found.population,
         seed=found.seed,
         check=found.check,
+        seeds=found.seeds,
         first=found.first,
         reference=tuple(reference),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shallows import terminal
 from shallows.attack.attack import Attacked
+from shallows.attack.objective import Objective
 from shallows.attack.shrink import Neighbour
 
 MEANING = {
@@ -12,7 +13,7 @@ MEANING = {
     "not-determined": "it holds on some seeds only",
 }
 
-__all__ = ["MEANING", "margin", "value_text"]
+__all__ = ["MEANING", "margin", "share_text", "value_text"]
 
 
 def margin(near: Neighbour, value: float, unit: str) -> str:
@@ -25,5 +26,14 @@ def value_text(found: Attacked, value: float | None) -> str:
     if value is None:
         return "no value"
     if not found.objective.share:
-        return terminal.readable(found.objective.expectation.metric, value)
+        return share_text(found.objective, value)
     return f"{100 * value:.3g} %" if value < 10 else f"{value:.3g} times the reference"
+
+
+def share_text(objective: Objective, value: float | None) -> str:
+    """A value of an objective in a fabric: a share in %, or a number with its unit."""
+    if value is None:
+        return "no value"
+    if objective.share:
+        return f"{100 * value:.3g} %"
+    return terminal.readable(objective.expectation.metric, value)

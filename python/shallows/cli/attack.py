@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shallows import terminal
+from shallows.attack.fabric.names import Search
 from shallows.cli.options import File, How, Json, Out, Settings, command_line, makes_runs, seconds
 from shallows.errors import NOTHING, Fault, SpecError
 
 if TYPE_CHECKING:
+    from shallows.attack.attack import Attacked
     from shallows.attack.space import Space
     from shallows.execution.runner import Runner
 
@@ -28,8 +30,15 @@ def attack(
     ] = None,
     fabric: Annotated[
         bool,
-        typer.Option("--fabric", help="Fails each cable of the file's network, and looks for deadlocks."),
+        typer.Option(
+            "--fabric",
+            help="Searches the file's network: failed cables, storms of pauses, incasts, placements.",
+        ),
     ] = False,
+    search: Annotated[
+        list[Search],
+        typer.Option("--search", help="With --fabric: this search alone; may be given several times."),
+    ] = [],  # noqa: B006
     reference: Annotated[
         list[str],
         typer.Option(
@@ -65,20 +74,28 @@ def attack(
 
     if fabric:
         others = {"--reference": reference, "--budget": budget, "--corpus": corpus, "--on": on}
-        _fabric(file, against, settings, out, how, as_json, others)
+        _fabric(file, against, settings, out, how, as_json, search, others)
         return
+    if search:
+        raise SpecError([Fault("--search", "applies to --fabric only", ", ".join(search))])
     if against is None:
         raise SpecError([Fault("--against", "is missing", NOTHING, "try 'long.goodput_bps < 10 %'")])
     what = space.read(file, settings, reference)
     sought = objective.read(against, what)
-    seeds = [] if corpus is None else earlier.read(corpus, what)
+    earlier_finds = [] if corpus is None else earlier.read(corpus, what)
     show.folder(file.stem, out)
     budget_s = None if budget is None else seconds(budget, "--budget")
     elsewhere = None if on is None else _backend(on, what, how)
     runner = how.runner()
-    total = what.generations * what.population * (2 if reference else 1) * (2 if what.first else 1)
+    total = what.generations * what.population * what.seeds
+    total *= (2 if reference else 1) * (2 if what.first else 1)
+
+    def stopped(found: Attacked) -> None:
+        show.show_stopped(found, show.keep(found, file.stem, out))
+
     with how.report("attack", total) as told:
-        found = whole(what, sought, runner, budget_s, told, seeds)
+        found = whole(what, sought, runner, budget_s, told, earlier_finds, stopped)
+    show.keep(found, file.stem, out)  # so that Ctrl-C in what follows loses no find
     confirmed = None if elsewhere is None else confirm(found, elsewhere, str(on))
     where = show.write(found, file.stem, out, runner, command_line(), confirmed)
     if as_json:
@@ -94,21 +111,23 @@ def _fabric(
     out: Path,
     how: How,
     as_json: bool,
+    only: Sequence[str],
     others: Mapping[str, Any],
 ) -> None:
-    from shallows.attack import fabric, fabric_show, objective
+    from shallows.attack import objective
+    from shallows.attack.fabric import search, show
 
     if faults := [Fault(name, "cannot be used with --fabric", one) for name, one in others.items() if one]:
         raise SpecError(faults)
-    what = fabric.space_of(file, settings)
+    what = search.space_of(file, settings)
     sought = None if against is None else objective.read(against, what)
-    fabric_show.folder(file.stem, out)
-    found = fabric.search(what, sought, how.runner())
-    where = fabric_show.write(found, file.stem, out)
+    show.folder(file.stem, out)
+    found = search.search(what, sought, how.runner(), only)
+    where = show.write(found, file.stem, out)
     if as_json:
-        terminal.print_json(fabric_show.document(found) | {"report": str(where)})
+        terminal.print_json(show.document(found) | {"report": str(where)})
     else:
-        fabric_show.show(found, sought, where)
+        show.show(found, sought, where)
 
 
 def _backend(on: str, what: Space, how: How) -> Runner:

@@ -2101,6 +2101,9 @@ class Transport(Part):
     ack_pieces: int = 1
     """Acknowledgements by which a misbehaving receiver acknowledges each segment, each a part of its bytes (ACK division). Range [1, 1000]. Default: RFC 9293 s.3.8.6.3: one; Savage 1999 s.2.1 for more."""
 
+    ack_repeats: int = 0
+    """Duplicates that a misbehaving receiver sends behind each acknowledgement, as if as many segments had left the network (forged duplicate acknowledgements). Range [0, 1000]. Default: RFC 5681 s.4.2: none without a gap; Savage 1999 s.2.2."""
+
     ack_ahead: str = 'none'
     """How far a misbehaving receiver acknowledges beyond the data that came, never further than as much again; or "none". Lost data below it is never asked for again, so what holds it is not delivered (optimistic acknowledgements). Range [1pkt, ]. Default: RFC 9293 s.3.10.7.4: none; Savage 1999 s.2.3."""
 

@@ -3,10 +3,10 @@
 //! Sources: RFC 9293 (order), RFC 5681 s.4.2 (delayed acknowledgements), RFC 2018 (SACK), RFC 3168
 //! s.6.1.3 (ECN-Echo until CWR), RFC 8257 s.3.2 (each mark echoed), RFC 9768 s.3.2.2 (marks counted), RFC
 //! 7323 s.4.3 (which timestamp is echoed). Misbehaving receivers: Savage, Cardwell, Wetherall and Anderson 1999, "TCP
-//! Congestion Control with a Misbehaving Receiver", s.2.1 (ACK division) and s.2.3 (optimistic acknowledgements); RFC
-//! 3540 s.1 (marks that are hidden).
+//! Congestion Control with a Misbehaving Receiver", s.2.1 (ACK division), s.2.2 (forged duplicate acknowledgements) and
+//! s.2.3 (optimistic acknowledgements); RFC 3540 s.1 (marks that are hidden).
 //! Left out: reneging; a window that shrinks (the application reads at once, so the window is always
-//! the whole buffer, and is not carried in packets); D-SACK; Savage's forged duplicate acknowledgements (s.2.2) and
+//! the whole buffer, and is not carried in packets); D-SACK; forged
 //! stamps; acknowledgements that run ahead of their own accord and not as data come; RFC 3540's nonce.
 
 use super::config::Config;
@@ -245,7 +245,7 @@ impl Receiver {
         self.held.end().unwrap_or(0).max(self.next)
     }
 
-    /// Acknowledges more than came, or in pieces. A packet came up to `beyond`, a FIN included; before it the data in order
+    /// Acknowledges more than came, in pieces, or more than once. A packet came up to `beyond`, a FIN included; before it the data in order
     /// ended at `before.0`, and the newest at `before.1`.
     fn acknowledge_falsely(
         &mut self,
@@ -272,6 +272,11 @@ impl Receiver {
             self.acknowledge(from + part as u64, config, net);
         }
         self.acknowledge(to, config, net);
+        // Behind a FIN they would be FINs of our own again.
+        let repeats = if self.fin_delivered() { 0 } else { config.settings.ack_repeats };
+        for _ in 0..repeats {
+            self.acknowledge(to, config, net);
+        }
     }
 
     /// Keeps the header for the echo; returns its bytes.

@@ -221,6 +221,9 @@ crate::params! {
         ack_delay: Span = "1ms", "(0s, 500ms]", "data centre; RFC 5681 s.4.2: at most 500 ms";
         /// Acknowledgements by which a misbehaving receiver acknowledges each segment, each a part of its bytes (ACK division).
         ack_pieces: u64 = 1, "[1, 1000]", "RFC 9293 s.3.8.6.3: one; Savage 1999 s.2.1 for more";
+        /// Duplicates that a misbehaving receiver sends behind each acknowledgement, as if as many segments had left the network
+        /// (forged duplicate acknowledgements).
+        ack_repeats: u64 = 0, "[0, 1000]", "RFC 5681 s.4.2: none without a gap; Savage 1999 s.2.2";
         /// How far a misbehaving receiver acknowledges beyond the data that came, never further than as much again; or "none". Lost data
         /// below it is never asked for again, so what holds it is not delivered (optimistic acknowledgements).
         ack_ahead: Option<Size> = "none", "[1pkt, ]", "RFC 9293 s.3.10.7.4: none; Savage 1999 s.2.3";
@@ -275,7 +278,7 @@ impl TransportSettings {
 
     /// Whether the receiver acknowledges otherwise than the data came.
     pub(super) fn misbehaves(&self) -> bool {
-        self.ack_pieces > 1 || self.ack_ahead.is_some()
+        self.ack_pieces > 1 || self.ack_repeats > 0 || self.ack_ahead.is_some()
     }
 
     /// Checks across settings.
@@ -317,8 +320,7 @@ impl TransportSettings {
             fault("pipe", "must be rfc6675 with loss_detection = \"rack\"".into(), "sack1".into());
         }
         if self.misbehaves() && self.delays_acks() {
-            let rule =
-                "must be 1 with ack_pieces or ack_ahead: such a receiver acknowledges each segment at once";
+            let rule = "must be 1 with ack_pieces, ack_repeats or ack_ahead: such a receiver acknowledges each segment at once";
             fault("ack_every", rule.into(), self.ack_every.to_string());
         }
         let below_one = |size: Size| self.bytes(size) < self.mss.as_u64();

@@ -1,4 +1,4 @@
-//! Misbehaving receivers: Savage, Cardwell, Wetherall and Anderson 1999, s.2.1 and s.2.3; RFC 3540 s.1.
+//! Misbehaving receivers: Savage, Cardwell, Wetherall and Anderson 1999, s.2.1 to s.2.3; RFC 3540 s.1.
 
 use crate::bench::{MS, MSS, Run, close, pair, run, with};
 use crate::slow_start::windows;
@@ -54,6 +54,34 @@ fn ack_division_speeds_congestion_avoidance_up_unless_bytes_are_counted() {
         close("pieces", grown("acks", pieces), by_count(pieces), 0.06);
     }
     assert!(by_count(4) > 3.0 * by_count(1));
+}
+
+/// The completion time of 400 segments over a long path, where the window grows slowly, with forged duplicates.
+fn forged(transport: Value, repeats: u64) -> u64 {
+    let slow = json!({"topology": {"delay": "5ms", "rate": "10Gbps"}, "duration": "5s"});
+    let about = json!({"initial_ssthresh": "2pkt", "initial_window": "2pkt", "small_queues": "none", "ack_repeats": repeats});
+    let load = json!({"bytes": format!("{}B", 400 * MSS)});
+    run(with(pair(with(about, transport), load), slow)).fct()[0]
+}
+
+/// Savage 1999 s.2.2: each duplicate inflates the window of a sender in fast recovery by a segment (RFC 5681 s.3.2, step 4, which
+/// lets a sender bound this), so that the sender follows the receiver's forgery and not its own window.
+#[test]
+fn forged_duplicates_inflate_the_window_of_reno_without_sack() {
+    let (honest, forged) = (forged(json!({"sack": false}), 0), forged(json!({"sack": false}), 10));
+    assert!(2 * forged < honest, "{forged} {honest}");
+}
+
+/// RFC 6675 s.2: a duplicate acknowledgement has new SACK information, and RFC 8985 counts no duplicates. A forged one has none,
+/// and the sender takes no notice of it.
+#[test]
+fn forged_duplicates_gain_nothing_where_sack_reports_losses() {
+    for profile in [json!({}), json!({"loss_detection": "rack"}), json!({"profile": "linux", "ack_every": 1})]
+    {
+        let honest = forged(profile.clone(), 0);
+        let forged = forged(profile.clone(), 10);
+        assert!(forged >= honest, "{profile}: {forged} {honest}");
+    }
 }
 
 /// A fixed window of W segments, on a path of a long round trip.

@@ -51,7 +51,7 @@ ACK_EVERY = (1, 2)
 
 ECHOES = ("auto", "accecn")
 
-MISBEHAVIOUR: dict[str, Any] = {"ack_pieces": 1, "ack_ahead": "none", "hide_marks": False}
+MISBEHAVIOUR: dict[str, Any] = {"ack_pieces": 1, "ack_repeats": 0, "ack_ahead": "none", "hide_marks": False}
 """Settings of misbehaving receivers, and their values for an honest one."""
 
 __all__ = [

@@ -1,0 +1,1 @@
+"""Worst cases of a fabric: `./shallows attack FILE --fabric`."""
