@@ -139,3 +139,12 @@ class BadWords(Good):
     """The fault: its words are a number."""
 
     words = {"scope": 3}  # noqa: RUF012
+
+
+class CountsAcks(Good):
+    """The fault: it counts acknowledgements, not bytes, so that a receiver gains by dividing them (Savage 1999 s.2.1)."""
+
+    def on_ack(self, ack):
+        if ack.may_grow:
+            slow = self.cwnd < (self.ssthresh or float("inf"))
+            self.cwnd += self.mss if slow else self.mss * self.mss / self.cwnd

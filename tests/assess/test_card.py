@@ -21,6 +21,7 @@ FAULTS = {
     "collapses-on-reordering": ["C19"],
     "starves-at-low-rate": ["C16"],
     "ignores-rate-cut": ["C21"],
+    "counts-acks": ["C18"],
     "hides-marks": ["C13"],
 }
 
