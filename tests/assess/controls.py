@@ -1,5 +1,7 @@
 """A good control (Reno's rules) and variants of it with one fault each, for the report card."""
 
+import time
+
 import shallows
 
 
@@ -133,6 +135,13 @@ class Crashes(Good):
 
     def on_congestion(self, why, ack):
         self.cwnd = 1 / 0
+
+
+class AsksAClock(Good):
+    """The fault: its window depends on the hour of the machine."""
+
+    def on_ack(self, ack):
+        self.cwnd = self.mss * (2 + time.perf_counter_ns() % 8)
 
 
 class BadWords(Good):
