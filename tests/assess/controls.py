@@ -151,7 +151,7 @@ class BadWords(Good):
 
 
 class CountsAcks(Good):
-    """The fault: it counts acknowledgements, not bytes, so that a receiver gains by dividing them (Savage 1999 s.2.1)."""
+    """The fault: it counts acknowledgements, not bytes, so that dividing them gains (Savage 1999 s.2.1)."""
 
     def on_ack(self, ack):
         if ack.may_grow:

@@ -31,6 +31,7 @@ FAULTS = {
 FEW, MORE = 3, {"C4": 5}
 """Seeds of planted faults. Few widen the intervals, which makes it harder for a row to turn. C4 varies much from seed to seed."""
 
+
 @pytest.fixture(scope="module")
 def runner(tmp_path_factory):
     return Runner.of(store=tmp_path_factory.mktemp("store"), workers=2)
@@ -42,7 +43,11 @@ def verdicts(control, runner, *rows, kind=CARDS[0]):
 
 def alone(work):
     """The work without yardsticks, which rows with fixed bounds do not need, and with few seeds."""
-    assert not any(cell.get("against", about.get("against")) for about in work.criteria.values() for cell in about["cells"])
+    assert not any(
+        cell.get("against", about.get("against"))
+        for about in work.criteria.values()
+        for cell in about["cells"]
+    )
     points = {key: those[:FEW] for key, those in work.points.items() if key[2] == work.control}
     return replace(work, card=work.card._replace(yardsticks=()), points=points)
 
@@ -116,7 +121,9 @@ def made(runner):
                 for (at, name, label), those in work.points.items():
                     wanted = label == work.control or _ratio(work.criteria[row], cell)
                     if (at, name) == (row, cell) and wanted:
-                        points[work.control if label == work.control else label, row, cell] = those[: MORE.get(row, FEW)]
+                        points[work.control if label == work.control else label, row, cell] = those[
+                            : MORE.get(row, FEW)
+                        ]
     cubic = card.plan("cubic", True)
     for (row, name, label), those in cubic.points.items():
         if label == "cubic" and not _ratio(cubic.criteria[row], name):
@@ -157,13 +164,18 @@ def test_a_planted_fault_turns_its_rows(fault, made):
         assert judged(made, work, fault, row, cell).verdict in TURNED, row
 
 
-def test_a_row_is_the_worst_of_others():
-    about = {"worst_of": ["C2", "C3"], "title": "tail drop"}
-    cells = [
-        judge.Cell("a", "shown", Estimate(1.0, 0.9, 1.1, 5), {}, "", {"at_most": 2.0}),
-        judge.Cell("b", "not shown", Estimate(3.0, 2.9, 3.1, 5), {}, "", {"at_most": 2.0}),
+def test_a_row_is_the_worst_of_others_with_its_queue():
+    about = {"worst_of": ["C2", "C3"], "title": "tail drop", "queue": "drop-tail"}
+    whole = {"experiment": {"queue": {"kind": "drop-tail"}}}
+
+    def cell(name, verdict, set_):
+        return judge.Cell(name, verdict, Estimate(1.0, 0.9, 1.1, 5), {}, "", {"at_most": 2.0, "set": set_})
+
+    codel = cell("c", "failed", {"queue": {"kind": "codel"}})
+    rows = [
+        card.Row("C2", whole, "shown", [cell("a", "shown", {})], ""),
+        card.Row("C3", whole, "failed", [codel, cell("b", "not shown", {})], ""),
     ]
-    rows = [card.Row(id, {}, cell.verdict, [cell], "") for id, cell in zip(("C2", "C3"), cells, strict=True)]
     row = card._worst_of("C10", about, rows)
     assert (row.verdict, row.cells[0].name) == ("not shown", "C3, b")
 
@@ -239,7 +251,10 @@ def test_a_control_that_is_not_repeatable_is_named(runner):
 
 def test_a_control_has_settings_and_the_card_names_them():
     work = card.plan("bbr3,loss_thresh=0.05", True, ["C16"])
-    of = {label: points[0].experiment["traffic"]["candidate"]["transport"]["cc"] for (_, _, label), points in work.points.items()}
+    of = {
+        label: points[0].experiment["traffic"]["candidate"]["transport"]["cc"]
+        for (_, _, label), points in work.points.items()
+    }
     assert of["bbr3,loss_thresh=0.05"]["loss_thresh"] == 0.05
     assert of["cubic"]["kind"] == "cubic"
     with pytest.raises(SpecError, match="loss_thresh"):

@@ -165,9 +165,7 @@ def _filled(part: Any, candidate: Candidate) -> Any:
     return candidate.name if part in ("$CONTROL", "$QUEUE") else copy.deepcopy(part)
 
 
-def assess(
-    work: Work, runner: Runner, progress: Progress | None = None, repeat: bool = True
-) -> list[Row]:
+def assess(work: Work, runner: Runner, progress: Progress | None = None, repeat: bool = True) -> list[Row]:
     """Runs the card, or finds its runs in the store. A run that fails is named, and the card goes on.
 
     With `repeat` one run of a candidate in Python is made twice, and differences fail its cell.
@@ -200,9 +198,10 @@ def _repeat(control: str, runner: Runner, found: dict[Key, list[Outcome]]) -> No
 
 
 def _worst_of(row: str, about: dict[str, Any], rows: Sequence[Row]) -> Row:
-    """A criterion that other rows show, such as tail drop: its cells are their worst ones."""
+    """A criterion that other rows show, such as tail drop: its cells are their worst with such a queue."""
     names = about["worst_of"]
-    those = [each for each in rows if each.id in names and each.cells]
+    worst = {each.id: [cell for cell in each.cells if _queue(each, cell) == about["queue"]] for each in rows}
+    those = [each for each in rows if each.id in names and worst[each.id]]
     if len(those) < len(names):
         return Row(
             row,
@@ -211,9 +210,15 @@ def _worst_of(row: str, about: dict[str, Any], rows: Sequence[Row]) -> Row:
             [],
             f"it is the worst of {names[0]} to {names[-1]}, and some are not on this card",
         )
-    found = [each.cells[0]._replace(name=f"{each.id}, {each.cells[0].name}") for each in those]
+    found = [worst[each.id][0]._replace(name=f"{each.id}, {worst[each.id][0].name}") for each in those]
     found.sort(key=badness, reverse=True)
     return Row(row, about, found[0].verdict, found, "", min(each.confidence for each in those))
+
+
+def _queue(row: Row, cell: Cell) -> str:
+    """The discipline of a cell."""
+    given = cell.about["set"].get("queue", row.about["experiment"]["queue"])
+    return str(given["kind"])
 
 
 def _row(work: Work, row: str, about: dict[str, Any], found: dict[Key, list[Outcome]]) -> Row:

@@ -17,7 +17,7 @@ from shallows.errors import Fault, SpecError
 __all__ = ["assess"]
 
 HANGS = "600s"
-"""The time limit of a run whose control is a class in Python, which may never return. The card then goes on."""
+"""The time limit of a run of a class in Python, which may never return. The card then goes on."""
 
 
 @makes_runs
