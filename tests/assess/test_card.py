@@ -29,7 +29,7 @@ FAULTS = {
 """For each planted fault a cell of each row that it turns. One cell that turns is enough to turn its row."""
 
 FEW, MORE = 3, {"C4": 5}
-"""Seeds of planted faults. Few widen the intervals, which makes it harder for a row to turn. C4 varies much."""
+"""Seeds of planted faults. Few widen the intervals, so that a row turns less easily. C4 varies much."""
 
 
 @pytest.fixture(scope="module")
