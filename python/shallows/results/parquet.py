@@ -29,7 +29,7 @@ def columns(table: pl.DataFrame) -> dict[str, str]:
 
 
 def without_rows(columns: Mapping[str, str]) -> pl.DataFrame:
-    """A table without rows, of the columns that `columns` tells of one."""
+    """A table without rows, from the names and types that `columns` gives."""
     return pl.DataFrame(schema={name: getattr(pl, kind) for name, kind in columns.items()})
 
 
