@@ -1,5 +1,7 @@
 """A good control (Reno's rules) and variants of it with one fault each, for the report card."""
 
+import time
+
 import shallows
 
 
@@ -135,7 +137,23 @@ class Crashes(Good):
         self.cwnd = 1 / 0
 
 
+class AsksAClock(Good):
+    """The fault: its window depends on the hour of the machine."""
+
+    def on_ack(self, ack):
+        self.cwnd = self.mss * (2 + time.perf_counter_ns() % 8)
+
+
 class BadWords(Good):
     """The fault: its words are a number."""
 
     words = {"scope": 3}  # noqa: RUF012
+
+
+class CountsAcks(Good):
+    """The fault: it counts acknowledgements, not bytes, so that dividing them gains (Savage 1999 s.2.1)."""
+
+    def on_ack(self, ack):
+        if ack.may_grow:
+            slow = self.cwnd < (self.ssthresh or float("inf"))
+            self.cwnd += self.mss if slow else self.mss * self.mss / self.cwnd

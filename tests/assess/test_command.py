@@ -11,7 +11,7 @@ from shallows.assess import expect
 from shallows.assess.criteria import card
 from shallows.errors import SpecError
 
-QUICK = ("assess", "newreno", "--quick", "--row", "C18", "--row", "C22")
+QUICK = ("assess", "newreno", "--quick", "--row", "C16", "--row", "C22")
 
 
 def test_it_answers_by_its_schema_and_writes_the_page(tmp_path):
@@ -20,7 +20,7 @@ def test_it_answers_by_its_schema_and_writes_the_page(tmp_path):
     schema = json.loads((ROOT / "python/shallows/cli/schemas/assess.json").read_text())
     jsonschema.Draft202012Validator(schema).validate(found)
     assert [row["verdict"] for row in found["rows"]] == ["shown", "not run"]
-    assert found["rows"][0]["repeat"].endswith("assess newreno --quick --row C18")
+    assert found["rows"][0]["repeat"].endswith("assess newreno --quick --row C16")
     assert "RFC 9743 sets no thresholds" in found["note"]
     page = html.unescape((tmp_path / "card.html").read_text())
     assert page.count("<figure>") == 1
@@ -29,8 +29,8 @@ def test_it_answers_by_its_schema_and_writes_the_page(tmp_path):
 
 
 def test_expectations_decide_the_status_and_reach_junit(tmp_path):
-    (tmp_path / "right.toml").write_text('C18 = "shown"\nC22 = "not run"\n')
-    (tmp_path / "wrong.toml").write_text('C18 = ["not shown", "not determined"]\n')
+    (tmp_path / "right.toml").write_text('C16 = "shown"\nC22 = "not run"\n')
+    (tmp_path / "wrong.toml").write_text('C16 = ["not shown", "not determined"]\n')
     done = shallows(*QUICK, "--expect", "right.toml", "--junit", "right.xml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     done = shallows(*QUICK, "--expect", "wrong.toml", "--junit", "wrong.xml", cwd=tmp_path)
@@ -47,17 +47,17 @@ def test_expectations_decide_the_status_and_reach_junit(tmp_path):
     [
         ('C99 = "shown"', "C99"),
         ('C3 = "shown"', "must be a row that runs"),
-        ('C18 = "good"', "must be one or several of"),
-        ("C18 = []", "must be one or several of"),
+        ('C16 = "good"', "must be one or several of"),
+        ("C16 = []", "must be one or several of"),
         ("", "must have a line"),
-        ("C18", "cannot be read"),
+        ("C16", "cannot be read"),
     ],
 )
 def test_a_bad_expectation_runs_nothing(text, told, tmp_path):
     file = tmp_path / "expect.toml"
     file.write_text(text)
     with pytest.raises(SpecError, match=told):
-        expect.read(file, card("rfc9743"), ["C18", "C22"])
+        expect.read(file, card("rfc9743"), ["C16", "C22"])
 
 
 def test_a_discipline_has_a_card_of_its_own(tmp_path):

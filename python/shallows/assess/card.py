@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from shallows.assess import cells, edits, words
@@ -21,6 +22,7 @@ from shallows.document.points import Point, expand
 from shallows.errors import Fault, SpecError
 from shallows.execution.jobs import Outcome
 from shallows.execution.runner import Progress, Runner
+from shallows.results.store import Store
 
 __all__ = ["Row", "Work", "assess", "plan"]
 
@@ -46,7 +48,7 @@ class Row(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """The candidate: its name, the Python file that holds it or "", and settings of a discipline."""
+    """The candidate: its name, the Python file that holds it or "", and its settings."""
 
     name: str
     module: str
@@ -69,6 +71,11 @@ class Work:
     refused: dict[tuple[str, str], str] = field(default_factory=dict)
     edited: list[str] = field(default_factory=list)
     words: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def python(self) -> bool:
+        """Whether the candidate is a class in Python."""
+        return any("python" in points[0].experiment for points in self.points.values())
 
     @property
     def runs(self) -> int:
@@ -97,7 +104,7 @@ def plan(
     read = {row: criterion(kind, row) for row in rows or chosen.rows}
     for about in read.values():
         cells.choose(about, quick)
-    candidate = _named(control)
+    candidate = _named(control, "--queue" if kind == QUEUE else "CONTROL")
     told = edits.apply(read, chosen, criteria) if criteria else edits.Edits([], {})
     asked = any("words" in about for about in read.values())
     spoken = words.of(candidate.name, candidate.module) if asked else {}
@@ -135,41 +142,66 @@ def _add(work: Work, candidate: Candidate, row: str, cell: dict[str, Any]) -> Sp
     return None
 
 
-def _named(control: str) -> Candidate:
-    """The candidate that a user wrote: `cubic`, `mine.py:gentle`, or `codel,target=1ms`."""
+def _named(control: str, at: str) -> Candidate:
+    """The candidate that a user wrote: `cubic`, `mine.py:gentle`, `bbr3,beta=0.8`, or `codel,target=1ms`."""
     file, colon, rest = control.rpartition(":")
     name, *settings = rest.split(",")
     found = {}
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals or not key.strip():
-            raise SpecError([Fault("--queue", "must be NAME,key=value,...", control)])
+            raise SpecError([Fault(at, "must be NAME,key=value,...", control)])
         found[key.strip()] = parse_value(text)
     return Candidate(name, str(Path(file).resolve()) if colon else "", found)
 
 
 def _filled(part: Any, candidate: Candidate) -> Any:
-    """The template with the candidate in its place, and a discipline's settings beside its name."""
+    """The template with the candidate in its place, and its settings beside its name."""
     if isinstance(part, dict):
         filled = {key: _filled(value, candidate) for key, value in part.items()}
         return filled | candidate.settings if part.get("kind") == "$QUEUE" else filled
+    if part == "$CONTROL" and candidate.settings:
+        return {"kind": candidate.name, **candidate.settings}
     return candidate.name if part in ("$CONTROL", "$QUEUE") else copy.deepcopy(part)
 
 
-def assess(work: Work, runner: Runner, progress: Progress | None = None) -> list[Row]:
-    """Runs the card, or finds its runs in the store. A run that fails is named, and the card goes on."""
+def assess(work: Work, runner: Runner, progress: Progress | None = None, repeat: bool = True) -> list[Row]:
+    """Runs the card, or finds its runs in the store. A run that fails is named, and the card goes on.
+
+    With `repeat` one run of a candidate in Python is made twice, and differences fail its cell.
+    """
     every = [point for points in work.points.values() for point in points]
     outcomes = iter(runner.run(every, metrics=True, progress=progress))
     found = {key: [next(outcomes) for _ in points] for key, points in work.points.items()}
+    if repeat:
+        _repeat(work.control, runner, found)
     rows = [_row(work, row, about, found) for row, about in work.criteria.items() if "worst_of" not in about]
     rows += [_worst_of(row, about, rows) for row, about in work.criteria.items() if "worst_of" in about]
     return sorted(rows, key=lambda row: work.card.rows.index(row.id))
 
 
+def _repeat(control: str, runner: Runner, found: dict[Key, list[Outcome]]) -> None:
+    """Makes the candidate's first run again. Its code may ask a clock or the system, which no check sees."""
+    for (_, _, label), outcomes in found.items():
+        first = outcomes[0]
+        if label != control or first.run is None or "python" not in first.point.experiment:
+            continue
+        with TemporaryDirectory() as place:
+            [again] = replace(runner, store=Store(place), executor=None).run([first.point])
+            same = again.run is not None and all(
+                table.equals(again.run.tables[name]) for name, table in first.run.tables.items()
+            )
+        if not same:
+            told = f"the control is not repeatable: {again.error or 'a second run gave other tables'}"
+            outcomes[0] = replace(first, status="failed", run=None, error=told)
+        return
+
+
 def _worst_of(row: str, about: dict[str, Any], rows: Sequence[Row]) -> Row:
-    """A criterion that other rows show, such as tail drop: its cells are their worst ones."""
+    """A criterion that other rows show, such as tail drop: its cells are their worst with such a queue."""
     names = about["worst_of"]
-    those = [each for each in rows if each.id in names and each.cells]
+    worst = {each.id: [cell for cell in each.cells if _queue(each, cell) == about["queue"]] for each in rows}
+    those = [each for each in rows if each.id in names and worst[each.id]]
     if len(those) < len(names):
         return Row(
             row,
@@ -178,9 +210,15 @@ def _worst_of(row: str, about: dict[str, Any], rows: Sequence[Row]) -> Row:
             [],
             f"it is the worst of {names[0]} to {names[-1]}, and some are not on this card",
         )
-    found = [each.cells[0]._replace(name=f"{each.id}, {each.cells[0].name}") for each in those]
+    found = [worst[each.id][0]._replace(name=f"{each.id}, {worst[each.id][0].name}") for each in those]
     found.sort(key=badness, reverse=True)
     return Row(row, about, found[0].verdict, found, "", min(each.confidence for each in those))
+
+
+def _queue(row: Row, cell: Cell) -> str:
+    """The discipline of a cell."""
+    given = cell.about["set"].get("queue", row.about["experiment"]["queue"])
+    return str(given["kind"])
 
 
 def _row(work: Work, row: str, about: dict[str, Any], found: dict[Key, list[Outcome]]) -> Row:

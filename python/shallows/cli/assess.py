@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,13 +16,18 @@ from shallows.errors import Fault, SpecError
 
 __all__ = ["assess"]
 
+HANGS = "600s"
+"""The time limit of a run of a class in Python, which may never return. The card then goes on."""
+
 
 @makes_runs
 def assess(
     control: Annotated[
         str,
         typer.Argument(
-            metavar="CONTROL", help="A built-in, or a class in Python: mine.py:gentle.", show_default=False
+            metavar="CONTROL",
+            help="A built-in, as in bbr3,beta=0.8, or a class in Python: mine.py:gentle.",
+            show_default=False,
         ),
     ] = "",
     kind: Annotated[
@@ -73,6 +79,8 @@ def assess(
     subject = queue or control
     work = card.plan(subject, quick, row, criteria, kind)
     wanted = expected.read(expect, work.card, work.criteria) if expect else {}
+    if work.python and how.timeout is None and how.backend == "simulator":
+        how = replace(how, timeout=HANGS)
     runner = how.runner()
     with how.report("assess", work.runs) as told:
         rows = card.assess(work, runner, told)

@@ -11,7 +11,7 @@ import polars as pl
 if TYPE_CHECKING:
     from polars._typing import ParquetCompression
 
-__all__ = ["columns", "empty", "files"]
+__all__ = ["columns", "empty", "files", "without_rows"]
 
 CODEC: ParquetCompression = "zstd"
 
@@ -28,9 +28,14 @@ def columns(table: pl.DataFrame) -> dict[str, str]:
     return {name: str(kind) for name, kind in zip(table.columns, table.dtypes, strict=True)}
 
 
+def without_rows(columns: Mapping[str, str]) -> pl.DataFrame:
+    """A table without rows, from the names and types that `columns` gives."""
+    return pl.DataFrame(schema={name: getattr(pl, kind) for name, kind in columns.items()})
+
+
 def empty(columns: Mapping[str, str]) -> bytes:
     """The file of a table without rows."""
-    return _by_polars(pl.DataFrame(schema={name: getattr(pl, kind) for name, kind in columns.items()}))
+    return _by_polars(without_rows(columns))
 
 
 def _by_polars(table: pl.DataFrame) -> bytes:

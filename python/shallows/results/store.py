@@ -75,8 +75,14 @@ class Tables(Mapping[str, "pl.DataFrame"]):
         if name not in self._read:
             import polars as pl
 
-            # From memory, since a reader that is given a path takes `*`, `?` and `[` in it for a pattern.
-            frame = pl.read_parquet(io.BytesIO(self.parquet(name)))
+            from shallows.results.parquet import without_rows
+
+            columns = self._marks[name].get("columns")
+            if columns is not None:
+                frame = without_rows(columns)
+            else:
+                # From memory, since a reader that is given a path takes `*`, `?` and `[` in it for a pattern.
+                frame = pl.read_parquet(io.BytesIO(self.parquet(name)))
             self._read[name] = with_total(frame) if name in ("queues", "inner_queues") else frame
         return self._read[name]
 
@@ -95,6 +101,9 @@ class Tables(Mapping[str, "pl.DataFrame"]):
         if not _is(data, self._marks[name]):
             raise DamagedRun(f"{file} is damaged; a command that needs it will run it again")
         return data
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._marks  # Mapping's own way would read the table
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._marks)
