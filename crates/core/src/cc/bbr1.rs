@@ -115,7 +115,7 @@ pub enum Mode {
     ProbeRtt,
 }
 
-/// What the transport repairs (`icsk_ca_state`).
+/// The repair under way in the transport (`icsk_ca_state`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Repair {
     None,
@@ -144,7 +144,7 @@ impl Greatest {
         } else if value >= best[2].1 {
             best[2] = new;
         }
-        // minmax_subwin_update: a best that is too old gives way, and the second and third are of later parts.
+        // minmax_subwin_update: a best that is too old gives way, and the second and third come from later parts.
         let age = round - best[0].0;
         if age > window {
             *best = [best[1], best[2], new];
