@@ -1,8 +1,8 @@
 """Decides whether two backends agree on a cell, by rules that were written before any cell was run.
 
 Mean queue: within the largest of 5 % (10 % for Reno, CUBIC and BBR), 1 packet, and two standard errors of the
-difference. Throughput: within 1 % (3 % for BBR). Marks: within the larger of 10 % and 0.5 % of the packets. The first of
-two loads' share: within the largest of 10 %, a point, and two standard errors. Mean
+difference. Throughput: within 1 % (3 % for BBR). Marks: within the larger of 10 % and 0.5 % of the packets.
+The first of two loads' share: within the largest of 10 %, a point, and two standard errors. Mean
 completion of incast rounds: within the larger of 5 % and two standard errors. Cells in which no two runs
 can be expected to agree stand apart, by rule too: windows at the floor, phase-locked flows, few events.
 """
