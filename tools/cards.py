@@ -15,7 +15,7 @@ from shallows.assess.criteria import CARDS, QUEUE
 from shallows.assess.criteria import card as named
 from shallows.execution.runner import Runner
 
-CONTROLS = ("newreno", "cubic", "dctcp", "prague", "bbr3")
+CONTROLS = ("newreno", "cubic", "dctcp", "prague", "bbr3", "bbr1")
 OTHERS = (("l4s", "prague"), ("datacentre", "dctcp"), (QUEUE, "codel"))
 """A candidate for each of the other cards."""
 PLACE = Path(__file__).parent.parent / "docs/how-to/cards.md"

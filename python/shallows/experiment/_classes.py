@@ -14,6 +14,7 @@ from shallows.experiment.base import CustomPart, Part, WholeExperiment
 
 __all__ = [
     "AimdCc",
+    "Bbr1Cc",
     "Bbr3Cc",
     "BulkLoad",
     "CbrCc",
@@ -572,6 +573,45 @@ class CopaCc(Part):
 
     reset_at_crossing: bool = True
     """Whether a velocity above 1 ends at once when the rate crosses the target. The paper's text ends it when the windows compared say so; until then the window would go on in large steps. Default: mvfst Copa.cpp: changeDirection."""
+
+
+class Bbr1Cc(Part):
+    """BBRv1 as Linux has it: a model of the path sets rate and window, and losses bound neither (Linux 7.2 tcp_bbr.c)."""
+
+    kind: Literal["bbr1"] = "bbr1"
+
+    startup_gain: float = 2.885
+    """Gain of rate and window in Startup; Drain's is its inverse. Range (1, 4). Default: bbr_high_gain: 2 / ln 2."""
+
+    cwnd_gain: float = 2.0
+    """Window in bandwidth-delay products in ProbeBW. Range [1, 4). Default: bbr_cwnd_gain."""
+
+    pacing_margin: int = 1
+    """Per cent by which the rate stays below the estimated bandwidth. Range [0, 50]. Default: bbr_pacing_margin_percent."""
+
+    bw_rounds: int = 10
+    """Rounds over which the bandwidth is the greatest sample. Range [1, 1000]. Default: bbr_bw_rtts."""
+
+    min_rtt_window: str = '10s'
+    """Time over which the round-trip time is the least sample; ProbeRTT follows where nothing lower was seen for so long. Range (0s, 1000s]. Default: bbr_min_rtt_win_sec."""
+
+    probe_rtt_time: str = '200ms'
+    """Least length of ProbeRTT. Range (0s, 100s]. Default: bbr_probe_rtt_mode_ms."""
+
+    min_pipe: int = 4
+    """Window of ProbeRTT and least window otherwise, in segments. Range [1, 1000]. Default: bbr_cwnd_min_target."""
+
+    full_growth: float = 1.25
+    """Growth of the bandwidth that is growth. Range (1, 4). Default: bbr_full_bw_thresh."""
+
+    full_rounds: int = 3
+    """Rounds without growth after which the pipe is full. Range [1, 100]. Default: bbr_full_bw_cnt."""
+
+    aggregation: bool = True
+    """Whether the window has room for aggregated acknowledgements. Default: bbr_extra_acked_gain."""
+
+    policers: bool = True
+    """Whether losses of a fifth at an even rate are taken for a policer's, whose rate then holds for 48 rounds. Default: bbr_lt_bw_sampling."""
 
 
 class Bbr3Cc(Part):
@@ -2158,7 +2198,7 @@ class Transport(Part):
     handshake_marks: bool = False
     """Whether the SYN+ACK's ECN-Echo counts as a mark. Default: RFC 3168 s.6.1.1: it agrees on ECN; ns-2's DCTCP counts it."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr3Cc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr3", "pfabric", "nscc", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr1Cc | Bbr3Cc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr1", "bbr3", "pfabric", "nscc", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -2227,7 +2267,7 @@ class Roce(Part):
     cnp_priority: int | Literal["none"] = 'none'
     """Priority of notifications, or "none": that of the acknowledgements. Range [0, 7]. Default: Zhu 2015: a high one of its own."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr3Cc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr3", "pfabric", "nscc", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr1Cc | Bbr3Cc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr1", "bbr3", "pfabric", "nscc", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -2257,7 +2297,7 @@ class Ndp(Part):
     untrimmed: Literal["refused", "allowed"] = 'refused'
     """Whether ports of switches may drop packets that they could trim. Default: Handley 2017 s.3: a receiver learns of each packet."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr3Cc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr3", "pfabric", "nscc", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr1Cc | Bbr3Cc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr1", "bbr3", "pfabric", "nscc", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -2308,7 +2348,7 @@ class Expresspass(Part):
     unmetered: Literal["refused", "allowed"] = 'refused'
     """Whether ports of switches may pass credits on without a meter, and credits may take other links than data. Default: Cho 2017 s.3.1: every port meters, and paths are symmetric."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr3Cc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr3", "pfabric", "nscc", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr1Cc | Bbr3Cc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr1", "bbr3", "pfabric", "nscc", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -2344,7 +2384,7 @@ class Homa(Part):
     timeout: str = '2ms'
     """A receiver asks again for what was granted when nothing has come for so long, and a sender that gets no answer sends again. Range (0s, 10000s]. Default: ours: Montazeri 2018 s.3.7 speaks of a few milliseconds."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr3Cc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr3", "pfabric", "nscc", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr1Cc | Bbr3Cc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr1", "bbr3", "pfabric", "nscc", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -2386,7 +2426,7 @@ class Uec(Part):
     untrimmed: Literal["refused", "allowed"] = 'refused'
     """Whether ports of switches may drop packets that they could trim. Default: UE 1.0.3 s.4.1: trimming may be absent; then write it, and trimming = false in cc."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr3Cc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr3", "pfabric", "nscc", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr1Cc | Bbr3Cc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr1", "bbr3", "pfabric", "nscc", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 
@@ -2410,7 +2450,7 @@ class Udp(Part):
     send_buffer: str = '212992B'
     """Most bytes of a sender in its host's port. A datagram that would exceed it waits. Range [1B, ]. Default: Linux net.core.wmem_default, where a program that blocks waits."""
 
-    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr3Cc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr3", "pfabric", "nscc", "line-rate", "kernel"] | None = None
+    cc: NewrenoCc | CbrCc | CubicCc | DctcpCc | XdctcpCc | D2tcpCc | AimdCc | DtCwaCc | RcpCc | SdcCc | RacsCc | D3Cc | PragueCc | DcqcnCc | TimelyCc | HpccCc | SwiftCc | CopaCc | Bbr1Cc | Bbr3Cc | PfabricCc | NsccCc | LineRateCc | KernelCc | CustomPart | Literal["newreno", "cbr", "cubic", "dctcp", "xdctcp", "d2tcp", "aimd", "dt-cwa", "rcp", "sdc", "racs", "d3", "prague", "dcqcn", "timely", "hpcc", "swift", "copa", "bbr1", "bbr3", "pfabric", "nscc", "line-rate", "kernel"] | None = None
     """Congestion control."""
 
 

@@ -55,8 +55,15 @@ pub struct RateSample {
     pub total_delivered: u64,
     /// Bytes in flight now.
     pub in_flight: u64,
+    /// Bytes in flight before the acknowledgement came.
+    pub prior_in_flight: u64,
     /// Its round-trip time.
     pub rtt: Option<Span>,
+    /// The time since the newest packet that it reports left. Where that was sent again, the stamp's if it acknowledges by number
+    /// (Linux `tcp_ack_update_rtt`), which counts milliseconds.
+    pub newest_rtt: Option<Span>,
+    /// How long pacing holds the next packet back.
+    pub pacing_wait: Span,
     /// Smoothed round-trip time, zero before the first.
     pub srtt: Span,
     /// The window was full at some time of the last round trip.

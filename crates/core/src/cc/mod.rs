@@ -404,6 +404,7 @@ algorithms! {
     "hpcc" => Hpcc(hpcc),
     "swift" => Swift(swift),
     "copa" => Copa(copa),
+    "bbr1" => Bbr1(bbr1),
     "bbr3" => Bbr3(bbr3),
     "pfabric" => PFabric(pfabric),
     "nscc" => Nscc(nscc),

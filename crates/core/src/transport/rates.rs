@@ -51,6 +51,8 @@ pub struct Rates {
     newest: Option<Record>,
     newly: u64,
     rtt: Option<Span>,
+    /// When the packet was sent that an acknowledgement by number answers.
+    stamp: Option<Time>,
     /// The window counts as full until so much is delivered.
     full_until: u64,
     /// When a repair first sent the oldest segment again.
@@ -151,8 +153,20 @@ impl Rates {
         self.records.partition_point(|r| r.seq < seq)
     }
 
+    /// Linux tcp_clean_rtx_queue, tcp_ack_update_rtt: by the newest packet, or by the stamp, whose unit is a millisecond
+    /// (`tcp_rtt_tsopt_us`), where that was sent again.
+    fn newest_rtt(&mut self, now: Time) -> Option<Span> {
+        let stamp = self.stamp.take();
+        let newest = self.newest.as_ref()?;
+        if !newest.resent {
+            return Some(now - newest.sent);
+        }
+        let millis = |time: Time| time.as_ps() / Span::ms(1).as_ps();
+        stamp.map(|stamp| Span::ms((millis(now) - millis(stamp)).max(1)))
+    }
+
     /// s.4.1.2.3, GenerateRateSample.
-    fn sample(&mut self, in_flight: u64) -> RateSample {
+    fn sample(&mut self, in_flight: u64, now: Time) -> RateSample {
         if self.app_limited != 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
         }
@@ -160,6 +174,7 @@ impl Rates {
             newly_acked: std::mem::take(&mut self.newly),
             total_delivered: self.delivered,
             rtt: std::mem::take(&mut self.rtt),
+            newest_rtt: self.newest_rtt(now),
             in_flight,
             cwnd_limited: self.delivered <= self.full_until,
             ..RateSample::default()
@@ -234,7 +249,7 @@ impl Sender {
     pub(super) fn sample_acked(&mut self, una: u64, stamp: Time, now: Time) {
         let Some(rates) = &mut self.rates else { return };
         rates.on_acked(una, now);
-        rates.rtt = Some(now - stamp);
+        (rates.rtt, rates.stamp) = (Some(now - stamp), Some(stamp));
         rates.needless = rates.resent_at.take().is_some_and(|resent| stamp < resent);
     }
 
@@ -290,7 +305,9 @@ impl Sender {
             ece: heard.ece,
             sack: config.settings.sack,
             srtt: self.rtt.srtt(),
-            ..rates.sample(flight)
+            prior_in_flight: heard.flight,
+            pacing_wait: self.pacing.at.saturating_sub(now),
+            ..rates.sample(flight, now)
         };
         if needless {
             self.with_cc(config, now, |cc, cx| cc.on_needless_repair(cx));

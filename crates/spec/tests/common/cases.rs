@@ -111,7 +111,7 @@ pub fn cases(loads: &'static [Load]) -> impl Strategy<Value = Case> {
         prop::sample::select(tcp),
         prop::sample::select(vec![
             "newreno", "dctcp", "xdctcp", "rcp", "sdc", "racs", "d3", "hpcc", "dcqcn", "timely", "swift",
-            "copa", "bbr3",
+            "copa", "bbr1", "bbr3",
         ]),
         switches,
         prop_oneof![3 => 1u64..4, 1 => 4u64..40],

@@ -4,6 +4,7 @@
 //! stands, and the reason of its tolerance. Laws that hold exactly are held to the picosecond.
 
 mod acks;
+mod bbr1;
 mod bbr3;
 mod bench;
 mod collective;
@@ -45,4 +46,5 @@ mod routes;
 mod slow_start;
 mod timeouts;
 mod uec;
+mod watched;
 mod wires;

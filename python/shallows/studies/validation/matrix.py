@@ -22,7 +22,7 @@ from shallows.document.strict import Strict, refuse
 from shallows.errors import Fault, SpecError
 from shallows.words import did_you_mean
 
-MOST_CELLS = 90
+MOST_CELLS = 120
 
 Peer = Literal["linux", "ns3"]
 PEERS = typing.get_args(Peer)
