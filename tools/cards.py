@@ -28,6 +28,8 @@ HEAD = """# Cards of controls and of a queue
 CUBIC and NewReno are yardsticks of most cards, so many of their own ratios are 1.
 """
 
+COSTLY = "<!-- not run: a minute of CPU time or more -->"
+
 
 def main() -> None:
     """Runs the cards and writes the page."""
@@ -53,7 +55,7 @@ def _part(kind: str, candidate: str, title: str, runner: Runner) -> str:
         f"| {row.id} | {row.about['title']} | {row.verdict} | {show.reading(candidate, row)} |\n"
         for row in rows
     ]
-    return f"\n## {title}\n\n```sh\n{command}\n```\n\n{table}{''.join(lines)}"
+    return f"\n## {title}\n\n{COSTLY}\n```sh\n{command}\n```\n\n{table}{''.join(lines)}"
 
 
 if __name__ == "__main__":

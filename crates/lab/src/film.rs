@@ -235,8 +235,8 @@ impl Filming {
     fn chosen(&mut self, ids: &[u32], arrived: &[f64]) -> (Vec<usize>, Vec<f64>) {
         let (mut before, mut gained) = (vec![], vec![]);
         for (column, id) in ids.iter().enumerate() {
-            let known = arrived.iter().skip(column).step_by(ids.len()).filter(|value| !value.is_nan());
-            let last = known.last().copied();
+            let mut known = arrived.iter().skip(column).step_by(ids.len()).filter(|value| !value.is_nan());
+            let last = known.next_back().copied();
             let had = self.arrived.get(id).copied().unwrap_or(0.0);
             before.push(had);
             gained.push(last.map_or(0.0, |last| last - had));

@@ -352,7 +352,7 @@ impl State {
 
     /// bbr_packets_in_net_at_edt: packets in the network when pacing lets out the next.
     fn in_network(&self, in_flight: u64, wait: Span) -> u64 {
-        let delivered = (u128::from(self.bw()) * u128::from(us(wait)) >> 24) as u64;
+        let delivered = ((u128::from(self.bw()) * u128::from(us(wait))) >> 24) as u64;
         let next = if self.pacing_gain > UNIT { self.offloaded() } else { 0 };
         (in_flight + next).saturating_sub(delivered)
     }

@@ -323,6 +323,11 @@ impl TransportSettings {
             let rule = "must be 1 with ack_pieces, ack_repeats or ack_ahead: such a receiver acknowledges each segment at once";
             fault("ack_every", rule.into(), self.ack_every.to_string());
         }
+        if self.ack_pieces > 1 && self.arithmetic.in_segments() {
+            // Linux tcp_clean_rtx_queue counts a segment when all of it is acknowledged, CUBIC's and PRR's counts here each part.
+            let rule = "must be 1 with arithmetic = \"linux\", whose counts of segments would take a part for a whole one; write arithmetic = \"exact\"";
+            fault("ack_pieces", rule.into(), self.ack_pieces.to_string());
+        }
         let below_one = |size: Size| self.bytes(size) < self.mss.as_u64();
         let windows = [
             ("initial_window", Some(self.initial_window)),

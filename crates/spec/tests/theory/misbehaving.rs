@@ -20,11 +20,22 @@ fn ack_division_speeds_slow_start_up_unless_bytes_are_counted() {
     }
 }
 
-/// Linux counts what is delivered, and grows no faster either; RACK's segments are then acknowledged in part.
+/// The linux profile counts in segments, in which a part of one would be a whole one: CUBIC got five times its rate so.
 #[test]
-fn ack_division_gains_nothing_from_linux() {
-    let window = |pieces: u64| windows(5, json!({"profile": "linux", "ack_every": 1, "ack_pieces": pieces}));
-    assert_eq!(window(4), window(1));
+fn ack_division_is_refused_where_segments_are_counted() {
+    let document = |arithmetic: &str| {
+        let transport =
+            json!({"profile": "linux", "ack_every": 1, "ack_pieces": 4, "arithmetic": arithmetic});
+        with(pair(json!({}), json!({})), json!({"transport": transport}))
+    };
+    let faults =
+        |arithmetic: &str| shallows_spec::load(&document(arithmetic).to_string()).err().unwrap_or_default();
+    assert!(
+        faults("linux").iter().any(|fault| fault.path.ends_with("transport.ack_pieces")),
+        "{:?}",
+        faults("linux")
+    );
+    assert!(!faults("exact").iter().any(|fault| fault.path.ends_with("transport.ack_pieces")));
 }
 
 /// In congestion avoidance the window grows by a segment for each window of acknowledgements (RFC 3465 s.2.1). A round trip
