@@ -429,5 +429,6 @@ def test_the_page_says_what_happens_and_holds_the_film(tmp_path):
     done = shallows("attack", file, "--against", AGAINST, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     html = (tmp_path / "reports/attack-attack/find.html").read_text()
+    assert "Time and sequence of flow" in html
     for words in ("What happens", "As written", "The neighbourhood", "The film", "The search", "srcdoc="):
         assert words in html

@@ -27,6 +27,12 @@ ROWS = 400
 QUIET = 0.2
 """A silence of this share of a run is reported."""
 MOST_SILENCES = 5
+MOST_HOPS = 2_000_000
+"""Packets of every port that are recorded for the chart of the worst moment."""
+AROUND = 10
+"""Round trips before the worst moment and after it."""
+LONGEST = 40
+"""Round trips of a silence that the chart shows."""
 
 __all__ = ["render"]
 
@@ -47,6 +53,8 @@ def render(
         for what, kind in (("Goodput", "goodput_time"), ("Queue", "queue_time"))
         for name, run in runs.items()
     ]
+    if moment := _moment(found, find, runner, runs["the find"]):
+        figures.append(moment)
     neighbours = interactive.picture(draw(found, find)) if find.neighbours else b""
     return place.template("attack", "find.html.j2", "shallows.attack").render(
         title=f"A find: {found.space.title}",
@@ -88,9 +96,24 @@ def _settings(found: Attacked, find: Find) -> list[tuple[str, str, str]]:
 
 def silences(run: StoredRun) -> list[str]:
     """By flow the longest time in which it waited and no data arrived, if it is long; the longest first."""
-    import polars as pl
-
     from shallows import terminal
+
+    told = []
+    found = _silences(run, QUIET)
+    for longest, since, flow in found[:MOST_SILENCES]:
+        begins, length = (terminal.readable("x_ps", one) for one in (since, longest))
+        name = f"{flow['id']} ({flow['traffic']}, {flow['src']} to {flow['dst']})"
+        told.append(f"Flow {name} gets nothing for {length}, from {begins} on.")
+    more = len(found) - len(told)
+    return [*told, f"{more} more flows get nothing for as long as a fifth of the run."] if more else told
+
+
+def _silences(run: StoredRun, share: float) -> list[tuple[int, int, dict[str, Any]]]:
+    """Length and begin in ps of the longest silence of each flow, if it is such a share of the run.
+
+    The longest comes first.
+    """
+    import polars as pl
 
     duration = run.numbers["duration"]
     found = []
@@ -103,15 +126,52 @@ def silences(run: StoredRun) -> list[str]:
             for a, b in pairwise([since, *(one for one in arrivals if since < one < until), until])
         ]
         longest, since = max(gaps, default=(0, 0))
-        if longest >= QUIET * duration:
-            found.append((longest, since, f"{row['id']} ({row['traffic']}, {row['src']} to {row['dst']})"))
-    found.sort(key=lambda one: (-one[0], one[2]))
-    told = []
-    for longest, since, name in found[:MOST_SILENCES]:
-        begins, length = (terminal.readable("x_ps", one) for one in (since, longest))
-        told.append(f"Flow {name} gets nothing for {length}, from {begins} on.")
-    more = len(found) - len(told)
-    return [*told, f"{more} more flows get nothing for as long as a fifth of the run."] if more else told
+        if longest >= share * duration:
+            found.append((longest, since, row))
+    return sorted(found, key=lambda each: (-each[0], each[2]["id"]))
+
+
+def _moment(found: Attacked, find: Find, runner: Runner, run: StoredRun) -> tuple[str, bytes] | None:
+    """The chart of time and sequence about the longest silence of a flow, else about the first loss of data.
+
+    None for a run of too many packets, without either, or of a transport without such a chart.
+    """
+    import polars as pl
+
+    from shallows.figures import style
+
+    if run.manifest["counts"]["packet_hops"] > MOST_HOPS:
+        return None
+    document = found.space.document(find.tried.candidate)
+    probe = document.get("probe", {}) | {"audit": True}
+    [point] = expand(document | {"seeds": [find.tried.seed], "probe": probe})
+    recorded = runner.one(point)
+    lost = recorded.tables["losses"].filter((pl.col("reverse") == 0) & (pl.col("pure_ack") == 0))
+    quiet = _silences(run, 0.0)[:1]
+    if quiet and quiet[0][0] >= AROUND * _trip(run, quiet[0][2]["id"]):
+        length, since, flow = quiet[0][0], quiet[0][1], quiet[0][2]["id"]
+        what = "its longest silence"
+    elif len(lost):
+        first = lost.sort("time_ps").row(0, named=True)
+        length, since, flow, what = 0, first["time_ps"], first["flow"], "the first loss"
+    else:
+        return None
+    trip = _trip(run, flow)
+    begin = max(since - AROUND * trip, 0) / 1e9
+    end = (since + min(length, LONGEST * trip) + AROUND * trip) / 1e9
+    try:
+        figure = recorded.figure("time_sequence", flow=flow, from_ms=begin, to_ms=end)
+    except ValueError:
+        return None
+    return f"Time and sequence of flow {flow} about {what}, the find", style.image(figure)
+
+
+def _trip(run: StoredRun, flow: int) -> float:
+    """The median of a flow's smoothed round trip in ps, or a hundredth of the run."""
+    import polars as pl
+
+    trips = run.tables["flow_trace"].filter(pl.col("flow") == flow)["srtt_ps"].drop_nulls()
+    return float(trips.median() or run.numbers["duration"] / 100)
 
 
 def _waits(run: StoredRun, flow: dict[str, Any]) -> list[tuple[int, int]]:
