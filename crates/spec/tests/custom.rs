@@ -79,7 +79,7 @@ fn faults_of_declared_settings_come_with_path_rule_and_suggestion() {
     );
     let mut unknown = document();
     set(&mut unknown, "transport.cc", json!("twn"));
-    assert!(check(&unknown).0[0].contains("did you mean \\twin\\?"), "{:?}", check(&unknown).0);
+    assert!(check(&unknown).0[0].contains(", twin did you mean \\twin\\?"), "{:?}", check(&unknown).0);
 }
 
 #[test]

@@ -79,5 +79,5 @@ def draw(info: TimeSequence) -> "Figure":
             ax.plot(time_ms, kilobytes, marker, color=style.COLOURS[colour], label=label, markersize=3)
     ax.set(ylabel="first byte (KB)")
     style.time_axis(ax)
-    style.legend(ax, loc="upper left")
+    style.legend(ax, loc="lower right")  # sequences rise
     return figure

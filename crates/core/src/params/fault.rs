@@ -247,7 +247,7 @@ impl Faults {
 
 /// The rule that a name is not among the `known` ones, with the nearest of them as a hint.
 pub fn unknown(code: Code, what: &str, name: &str, known: &[&str]) -> Rule {
-    let rule = if known.len() <= 24 {
+    let rule = if known.len() <= 40 {
         format!("unknown {what}; known: {}", known.join(", "))
     } else {
         format!("unknown {what}")
