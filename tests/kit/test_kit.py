@@ -128,7 +128,7 @@ def test_what_a_page_cannot_run_is_said(tmp_path, small):
 
 def test_runs_of_another_backend_have_no_page(small_file):
     page, [sentence] = laboratory.page_of(Experiment(small_file), "linux")
-    assert page is None and "these runs are of linux" in sentence
+    assert page is None and "these runs come from linux" in sentence
 
 
 def test_all_faults_at_once(tmp_path, small):

@@ -146,7 +146,7 @@ def test_the_page_of_messages_has_those_of_python_and_of_rust():
     for known in (
         "must be greater than zero",  # Python
         "must name at least one host (hosts: {})",  # Rust
-        "Runs one experiment: prints a summary, stores the run, draws a figure.",  # help
+        "Runs one experiment. Prints a summary, stores the run, draws a figure.",  # help
     ):
         assert known in page, known
 

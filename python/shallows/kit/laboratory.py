@@ -33,7 +33,7 @@ def page_of(subject: Experiment | Paper, backend: str) -> tuple[str | None, list
     from shallows.web.pages import lab_file, lab_module
 
     if backend != "simulator":
-        return None, [f"no laboratory: it runs the simulator, and these runs are of {backend}"]
+        return None, [f"no laboratory: it runs the simulator, and these runs come from {backend}"]
     if not lab_module.available():
         return None, [f"no laboratory: it needs the sources and `rustup target add {lab_module.TARGET}`"]
     made, lacking = entries(subject)
