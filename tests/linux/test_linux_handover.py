@@ -198,7 +198,7 @@ def test_values_of_transports_that_the_kernel_has_not_are_refused(key, value):
     ("key", "value"), [("ack_pieces", 4), ("ack_repeats", 4), ("ack_ahead", "5pkt"), ("hide_marks", True)]
 )
 def test_linux_says_that_it_has_no_misbehaving_receivers(key, value):
-    transport = {"profile": "linux", "cc": "newreno", "ack_every": 1, key: value}
+    transport = {"profile": "linux", "arithmetic": "exact", "cc": "newreno", "ack_every": 1, key: value}
     faults = {fault.path: fault.rule for fault in refusals.check(resolved(transport=transport))}
     assert "misbehaving receivers" in faults[f"traffic.long.transport.{key}"]
 
