@@ -290,7 +290,7 @@ def test_an_attack_whose_runs_do_not_fit_the_disk_is_refused(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("stage", ["start", "search", "shrinking"])
-def test_ctrl_c_ends_an_attack_within_a_second_and_keeps_the_best_so_far(tmp_path, stage):
+def test_ctrl_c_ends_an_attack_soon_and_keeps_the_best_so_far(tmp_path, stage):
     """The command is stopped from within as a stage begins, so that no clock decides which stage it is."""
     file = file_of(tmp_path)
     text = f"""

@@ -111,7 +111,7 @@ def make(
             content["laboratory.html"] = page.encode()
         own = list(sources()) if with_sources else []
         if with_sources and not own:
-            lacking.append("no sources: this Shallows is no checkout of git")
+            lacking.append("no sources: this Shallows is not a checkout of git")
         content |= {f"shallows/{file.relative_to(_root()).as_posix()}": file for file in own}
         told = _document(subject, found, runner.backend.name)
         content[record.FILE] = (json.dumps(told, indent=1, ensure_ascii=False) + "\n").encode()
