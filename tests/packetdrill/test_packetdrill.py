@@ -104,7 +104,7 @@ def test_what_comes_instead_is_told(tmp_path, rest, line, said):
         ("+0 < (tos 0x1) . 1:1(0) ack 1", "the field tos of IP"),
         ("+0 < . 1:1(0) ack 1 win 9 <sack 0:1>", "SACK of a SYN"),
         ("+0 < . 0:10(10) ack 1", "initial numbers other than 0"),
-        ("+0 `sysctl -q net.ipv4.tcp_congestion_control=bbr`", "the congestion control bbr"),
+        ("+0 `sysctl -q net.ipv4.tcp_congestion_control=vegas`", "the congestion control vegas"),
         ("+0 epoll_create(1) = 5", "the system call epoll_create"),
         ("+0 %{ assert tcpi_pmtu == 1500 }%", "tcp_info's pmtu"),
     ],
