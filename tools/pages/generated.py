@@ -1,4 +1,4 @@
-"""Pages made from the program itself: Python API, command line, notebooks, and files of the root."""
+"""Pages made from the program itself: Python API, notebooks, and files of the root."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ def pages() -> dict[str, str]:
     """Every generated page by its path in the site."""
     return {
         "reference/api.md": api(),
-        "reference/cli.md": command_line(),
         "reference/messages.md": messages.page(),
         **{f"{Path(name).stem.lower()}.md": _of_root(name) for name in ROOT_PAGES},
         **{f"notebooks/{path.stem}.md": notebook(path) for path in (ROOT / "docs/notebooks").glob("*.ipynb")},
@@ -80,18 +79,6 @@ def _entry(package: Any, name: str) -> str:
     if inspect.isclass(found) or inspect.isfunction(found):
         return f"::: {found.__module__}.{found.__qualname__}"
     return f"::: {package._homes()[name]}.{name}"
-
-
-def command_line() -> str:
-    """Every command with its arguments and options, as `--help` shows them."""
-    import click
-    from shallows.cli.app import app
-    from typer.cli import get_docs_for_click
-    from typer.main import get_command
-
-    command = get_command(app)
-    context = click.Context(command, info_name="./shallows")
-    return get_docs_for_click(obj=command, ctx=context, name="./shallows", title="Command line")
 
 
 def notebook(path: Path) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from pages import generated, lab, papers, pictures  # noqa: E402
+from pages import commands, generated, lab, papers, pictures  # noqa: E402
 
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|mailto:|#)([^)\s#]*)(#[^)\s]*)?\)")
 _DRAWN = re.compile(r"<!-- draws: (\S+)\.svg -->(\n+```python\n.*?^```[ ]*$)", re.MULTILINE | re.DOTALL)
@@ -26,11 +26,14 @@ MOVED = {
 
 
 def on_config(config: Any) -> Any:
-    """Lists the papers in the navigation."""
+    """Lists the papers and the commands in the navigation."""
     entries = ["papers/index.md", *(f"papers/{paper.name}.md" for paper in papers.papers())]
     for section in config.nav:
         if "Papers" in section:
             section["Papers"] = entries
+        for part in section.get("Reference", ()):
+            if "Command line" in part:
+                part["Command line"] = commands.entries()
     return config
 
 
@@ -56,7 +59,8 @@ def on_files(files: Any, config: Any) -> Any:
     """Adds every page that is made from sources, and every picture."""
     from mkdocs.structure.files import File
 
-    texts: dict[str, str | bytes] = {**generated.pages(), **papers.pages(), **papers.figures()}
+    texts: dict[str, str | bytes] = {**generated.pages(), **commands.pages(), **papers.pages()}
+    texts |= papers.figures()
     texts |= pictures.drawn(ROOT / "docs")
     texts |= _films()
     texts |= lab.pages()

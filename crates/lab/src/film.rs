@@ -17,8 +17,8 @@ const MOST_WATCHED: u32 = 512;
 const MOST_LOOKS: u64 = 2000;
 const FEWEST_LOOKS: u64 = 500;
 const LOOK_EVERY_PS: u64 = 100_000_000;
-/// Looks times ports: bounds a film's memory (32 MB), also of a fabric of a thousand hosts.
-const MOST_CELLS: u64 = 2_000_000;
+/// Looks times ports: bounds a film's memory (10 MB) and its time, also of a fabric of a thousand hosts.
+const MOST_CELLS: u64 = 600_000;
 const CHUNK_CELLS: u64 = 40_000;
 const FIRST_LOOKS: u64 = 125;
 /// The first chunk covers at most so much, so that a long run shows something at once.

@@ -36,8 +36,8 @@ MOST_WATCHED = 512
 MOST_LOOKS = 2000
 FEWEST_LOOKS = 500
 LOOK_EVERY_PS = 100_000_000
-MOST_CELLS = 2_000_000
-"""Looks times ports: bounds a film's memory (32 MB), also of a fabric of a thousand hosts."""
+MOST_CELLS = 600_000
+"""Looks times ports: bounds a film's memory (10 MB) and its time, also of a fabric of a thousand hosts."""
 
 CHUNK_CELLS = 40_000
 FIRST_LOOKS = 125

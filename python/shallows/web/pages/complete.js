@@ -1,4 +1,4 @@
-// Completion in the editor of the live page.
+// Completion in the editor of the live page, and the editor's name for readers by ear.
 
 import * as CM from "nicegui-codemirror";
 import { source } from "shallows-player/completion.js";
@@ -16,7 +16,8 @@ export default {
       const view = editorOf(this.editor);
       if (view) {
         const complete = { autocomplete: source(this.known) };
-        view.dispatch({ effects: CM.StateEffect.appendConfig.of(CM.EditorState.languageData.of(() => [complete])) });
+        const named = CM.EditorView.contentAttributes.of({ "aria-label": "Experiment file", tabindex: "0" });
+      view.dispatch({ effects: CM.StateEffect.appendConfig.of([CM.EditorState.languageData.of(() => [complete]), named]) });
         return;
       }
       await new Promise((resolve) => setTimeout(resolve, 50));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import html
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,7 +28,27 @@ ANSWER_S = 60.0
 page = functools.partial(ui.page, response_timeout=ANSWER_S)
 """Decorator: a function makes the page of an address."""
 
-__all__ = ["Commands", "frame", "heading", "on_dark", "page", "rows_table"]
+__all__ = ["Commands", "frame", "heading", "missing", "on_dark", "page", "rows_table"]
+
+
+MISSING = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Not found - Shallows</title>
+<style>:root {{ color-scheme: light dark; }} body {{ margin: 3rem auto; max-width: 40rem; padding: 0 1rem;
+font-family: system-ui, sans-serif; line-height: 1.5; }} code {{ overflow-wrap: anywhere; }}</style>
+</head>
+<body>
+<main>
+<h1>{told}</h1>
+<p><code>{path}</code> leads nowhere. The pages are:</p>
+<ul>{pages}</ul>
+</main>
+</body>
+</html>
+"""
 
 
 @contextmanager
@@ -54,9 +75,16 @@ def frame(title: str, here: str) -> Iterator[ui.column]:
             button.on("click", js_handler=f"() => shallowsZoom({sign})")
         button = ui.button(icon="contrast", color=None).props('flat dense round aria-label="Dark or light"')
         button.on("click", js_handler="() => shallowsDark()")
-    with ui.column().classes("sh-page").props('role="main"') as column:
+    with ui.column().classes("sh-page") as column:
         yield column
     ui.skip_link("Skip to the content", target=column)
+
+
+def missing(path: str, why: str) -> str:
+    """A page (HTML) for an address that leads nowhere."""
+    pages = "".join(f'<li><a href="{to}">{name}</a></li>' for name, to in PAGES)
+    told = "There is no page here" if why in ("", "Not Found") else why[:1].upper() + why[1:]
+    return MISSING.format(told=html.escape(told), path=html.escape(path[:200]), pages=pages)
 
 
 def on_dark(listener: Callable[[bool], None]) -> None:
@@ -104,7 +132,7 @@ def rows_table(names: Sequence[str], rows: Sequence[Sequence[Any]], page: int = 
         for number, row in enumerate(rows)
     ]
     table = ui.table(rows=filled, columns=columns, row_key="key", pagination=page)
-    return table.classes("sh-table").props("dense flat wrap-cells")
+    return table.classes("sh-table").props("dense flat wrap-cells tabindex=0")
 
 
 def shown(value: Any) -> Any:

@@ -50,7 +50,7 @@ class Laboratory:
                 self._left()
             with ui.column().classes("sh-right"):
                 self.player = LivePlayer(session.key, session.pace)
-        on_dark(lambda dark: self.editor.set_theme("oneDark" if dark else "basicLight"))
+        on_dark(lambda dark: self.editor.set_theme("githubDark" if dark else "vscodeLight"))
         background_tasks.create(self._begin())
 
     # ---- its parts ----
@@ -67,9 +67,14 @@ class Laboratory:
         self.knobs = ui.column().classes("sh-left")
         self.forms = ui.element("div").classes("sh-field-row")
         self.editor = ui.codemirror(
-            self.text, language="TOML", on_change=self._typed, line_wrapping=True, indent="  "
+            self.text,
+            language="TOML",
+            on_change=self._typed,
+            line_wrapping=True,
+            indent="  ",
+            theme="vscodeLight",
         )
-        self.editor.classes("sh-editor").props('aria-label="Experiment file"')
+        self.editor.classes("sh-editor")
         Completion(self.editor, known())
         self.faults = ui.column().classes("sh-faults").props('role="alert"')
         with ui.row().classes("items-center").style("gap: 8px"):

@@ -122,6 +122,11 @@ def _listing(runs: Sequence[Row]) -> ui.table:
     table = ui.table(rows=rows, columns=columns, row_key="hash", selection="multiple", pagination=15)
     table.classes("sh-table").props("dense flat")
     link = '<q-td :props="props"><a :href="\'/run/\' + props.row.hash">{{ props.value }}</a></q-td>'
+    table.add_slot(
+        "header-selection", '<q-checkbox v-model="props.selected" dense aria-label="Choose all" />'
+    )
+    choose = '<q-checkbox v-model="props.selected" dense :aria-label="\'Choose \' + props.row.hash" />'
+    table.add_slot("body-selection", choose)
     table.add_slot("body-cell-title", link)
     table.add_slot("body-cell-hash", link)
     return table

@@ -12,10 +12,14 @@ import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shallows.errors import Fault, SpecError
 from shallows.web.pages.state import Options, State
+
+if TYPE_CHECKING:
+    from fastapi import Request
+    from fastapi.responses import HTMLResponse
 
 END_S = 0.5
 """Requests that are under way after Ctrl-C get so much time."""
@@ -44,11 +48,21 @@ def build(options: Options, token: str | None) -> tuple[Any, State]:
     views.register(state)
     ui.run_with(app, title="Shallows", dark=None, show_welcome_message=False, reconnect_timeout=20.0,
                 favicon="🌊", tailwind=False, message_history_length=200)  # fmt: skip
+    pages.exception_handler(404)(_missing)
     pages.on_startup(_own_threads)
     pages.on_shutdown(state.close)
     pages.timer(60.0, state.sessions.rest)
     hosts = ["127.0.0.1", "localhost", "[::1]"] if is_loopback(options.host) else []
     return Gate(app, hosts, token, options.limits.pages), state
+
+
+def _missing(request: Request, error: Exception) -> HTMLResponse:
+    """What is shown at an address that leads nowhere. It costs no page of the server."""
+    from fastapi.responses import HTMLResponse
+
+    from shallows.web.pages.frame import missing
+
+    return HTMLResponse(missing(request.url.path, str(getattr(error, "detail", ""))), 404)
 
 
 class _Threads(ThreadPoolExecutor):

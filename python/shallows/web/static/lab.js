@@ -152,7 +152,7 @@ export class Lab {
   theme(dark) {
     document.body.classList.toggle("body--dark", dark);
     this.player?.theme(dark);
-    this.editor?.dispatch({ effects: this.editorTheme.reconfigure(dark ? CM.oneDark : []) });
+    this.editor?.dispatch({ effects: this.editorTheme.reconfigure(dark ? CM.themes.githubDark : CM.themes.vscodeLight) });
   }
 
   build(site) {
@@ -204,7 +204,7 @@ export class Lab {
     this.root.append(head, made("main", { className: "sh-page lab-page", id: "content" }, this.notice, this.laboratory, this.gallery));
     this.editorTheme = new CM.Compartment();
     const extensions = [CM.basicSetup, CM.EditorView.lineWrapping, this.editorTheme.of([]), CM.StreamLanguage.define(toml),
-      CM.EditorView.contentAttributes.of({ "aria-label": "Experiment file" }),
+      CM.EditorView.contentAttributes.of({ "aria-label": "Experiment file", tabindex: "0" }),
       CM.EditorState.languageData.of(() => [{ autocomplete: source(this.known) }]),
       CM.EditorView.updateListener.of((update) => {
         if (!update.docChanged || this.quiet) return;

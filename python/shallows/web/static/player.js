@@ -208,6 +208,7 @@ export class Player {
     charts.place(this.view);
     const port = this.port(side), name = film.layout.ports[port]?.name;
     title.textContent = title.title = this.names[side];
+    title.hidden = !this.names[side];
     const down = film.dead(look, port) ? "the link is down, " : "";
     readout.textContent = `${name}: ${down}${Math.round(film.at("queue", look, port))} packets, ` +
       `${Math.round(100 * film.at("busy", look, port))} % busy, ${Math.round(film.at("marks", look, port))} marked, ` +
@@ -259,7 +260,7 @@ export class Player {
   addSide() {
     const box = document.createElement("section");
     box.className = "sh-side";
-    box.innerHTML = '<h3 class="sh-title"></h3><canvas class="sh-network" tabindex="0" role="img" ' +
+    box.innerHTML = '<h2 class="sh-title" hidden></h2><canvas class="sh-network" tabindex="0" role="img" ' +
       'aria-label="The network: links by load or dead, queues at their ports; the arrow keys up and down choose a port"></canvas><p class="sh-readout" aria-live="off"></p>' +
       '<div class="sh-flows"></div><div class="sh-charts" role="img" aria-label="Queue, windows, rates over time"></div>';
     this.stage.append(box);
