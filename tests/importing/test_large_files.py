@@ -34,7 +34,7 @@ def measure(path, out):
 
 @pytest.fixture
 def goal(tmp_path):
-    """A hundred thousand operations: 100 ranks that each send to the next, wait for the last, compute, and so on."""
+    """A hundred thousand operations: 100 ranks that each send to the next, wait, compute, and so on."""
     path = tmp_path / "ring.goal"
     ranks, rounds = 100, 333
     with path.open("w") as file:
