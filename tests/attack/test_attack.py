@@ -146,6 +146,34 @@ def test_ranges_without_effect_are_refused_together(tmp_path):
     assert "pulse.rate" not in told
 
 
+def test_a_range_whose_ends_agree_has_an_effect_between_them(tmp_path):
+    """Choices with equal ends were refused, although the one between them changes the run."""
+    choices = {"queue.limit": {"choices": ["20pkt", "5pkt", "20pkt"]}}
+    small = {"parameters": choices, "schedules": {}, "generations": 1, "population": 4}
+    found = attacked(tmp_path, "runs", "long.goodput_bps < 1 %", **small)
+    assert len({one.value for one in found.tried}) == 2
+    assert len(list(Store(tmp_path / "runs").runs())) <= found.runs <= storage.most_runs(found.space)
+
+
+def test_a_run_that_fails_is_a_find_with_its_file(tmp_path, monkeypatch):
+    measure = Laboratory.run
+
+    def broken(lab, points):
+        outcomes = measure(lab, points)
+        return ["the law of packets is broken" if o["drops"] > 60 else o for o in outcomes]
+
+    monkeypatch.setattr(Laboratory, "run", broken)
+    found = attacked(tmp_path, "runs")
+    failed = [one for one in found.tried if one.state == "failed"]
+    assert len(failed) > 1
+    [(name, one)] = show.faults(found)
+    assert one == failed[0]
+    where = show.keep(found, "attack", tmp_path)
+    text = (where / name).read_text()
+    assert "the law of packets is broken" in text and f"./shallows run {name}" in text
+    assert api.run(tomllib.loads(text), store=tmp_path / "again").metrics["drops"] > 60
+
+
 def test_a_budget_that_cannot_hold_the_search_is_refused(tmp_path):
     assert "cannot hold 3 generations of 6 candidates" in refused(tmp_path, budget=1e-6)
 

@@ -55,6 +55,8 @@ def render(
     ]
     if moment := _moment(found, find, runner, runs["the find"]):
         figures.append(moment)
+    happened = {name: [*run.happened, *silences(run)] for name, run in runs.items()}
+    happened["the find"] += _goodputs(found, find, runs)
     neighbours = interactive.picture(draw(found, find)) if find.neighbours else b""
     return place.template("attack", "find.html.j2", "shallows.attack").render(
         title=f"A find: {found.space.title}",
@@ -63,7 +65,7 @@ def render(
         meaning=MEANING[find.verdict],
         values=[value_text(found, one.value) for one in (found.base, find.tried)],
         settings=_settings(found, find),
-        happened={name: [*run.happened, *silences(run)] for name, run in runs.items()},
+        happened=happened,
         figures=[(caption, base64.b64encode(image).decode()) for caption, image in figures],
         neighbours=base64.b64encode(neighbours).decode(),
         search=base64.b64encode(search).decode(),
@@ -80,7 +82,8 @@ def _watched(found: Attacked, candidate: dict[str, Any], seed: int) -> Point:
     [point] = expand(document | {"seeds": [seed]})
     every = max(1, _core.numbers(json.dumps(point.experiment))["duration"] // ROWS)
     probe = document.get("probe", {}) | {"queue_trace": f"{every}ps", "flow_trace": f"{every}ps"}
-    [watched] = expand(document | {"seeds": [seed], "probe": probe})
+    whole = {"warmup": "0s"}  # so that tables and sentences have what happens in the warm-up too
+    [watched] = expand(document | {"seeds": [seed], "probe": probe} | whole)
     return watched
 
 
@@ -94,6 +97,42 @@ def _settings(found: Attacked, find: Find) -> list[tuple[str, str, str]]:
     return rows
 
 
+def _goodputs(found: Attacked, find: Find, runs: dict[str, StoredRun]) -> list[str]:
+    """By flow of a load without end its goodput after the warm-up, in the find and as written; the least
+    first."""
+    from shallows import terminal
+
+    [point] = found.space.points(find.tried.candidate)
+    since = _core.numbers(json.dumps(point.experiment)).get("warmup", 0)
+    written, now = (_rates(run, since) for run in runs.values())
+    rows = {row["id"]: row for row in runs["the find"].tables["flows"].iter_rows(named=True)}
+    told = []
+    for flow, rate in sorted(now.items(), key=lambda each: each[1])[:MOST_SILENCES]:
+        before = terminal.readable("x_bps", written[flow]) if flow in written else "nothing"
+        told.append(
+            f"Flow {_named(rows[flow])} gets {terminal.readable('x_bps', rate)} after the warm-up, "
+            f"and {before} as written."
+        )
+    return told
+
+
+def _rates(run: StoredRun, since: int) -> dict[int, float]:
+    """Bits a second of each flow without end, from a time on."""
+    import polars as pl
+
+    ends = run.tables["flows"].filter(pl.col("bytes").is_null())["id"].to_list()
+    trace = run.tables["flow_trace"].filter(pl.col("flow").is_in(ends), pl.col("time_ps") >= since)
+    spans = trace.group_by("flow").agg(
+        pl.col("arrived_bytes").max() - pl.col("arrived_bytes").min(),
+        time_ps=pl.col("time_ps").max() - pl.col("time_ps").min(),
+    )
+    return {flow: 8e12 * arrived / time for flow, arrived, time in spans.iter_rows() if time}
+
+
+def _named(flow: dict[str, Any]) -> str:
+    return f"{flow['id']} ({flow['traffic']}, {flow['src']} to {flow['dst']})"
+
+
 def silences(run: StoredRun) -> list[str]:
     """By flow the longest time in which it waited and no data arrived, if it is long; the longest first."""
     from shallows import terminal
@@ -102,8 +141,7 @@ def silences(run: StoredRun) -> list[str]:
     found = _silences(run, QUIET)
     for longest, since, flow in found[:MOST_SILENCES]:
         begins, length = (terminal.readable("x_ps", one) for one in (since, longest))
-        name = f"{flow['id']} ({flow['traffic']}, {flow['src']} to {flow['dst']})"
-        told.append(f"Flow {name} gets nothing for {length}, from {begins} on.")
+        told.append(f"Flow {_named(flow)} gets nothing for {length}, from {begins} on.")
     more = len(found) - len(told)
     return [*told, f"{more} more flows get nothing for as long as a fifth of the run."] if more else told
 
