@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shallows import _core
 from shallows.attack.attack import Attacked
 from shallows.attack.shrink import FACTORS, Find
-from shallows.attack.words import MEANING, margin, value_text
+from shallows.attack.words import margin, meaning, value_text
 from shallows.document.points import Point, expand
 from shallows.errors import RunError
 from shallows.execution.runner import Runner
@@ -62,7 +62,7 @@ def render(
         title=f"A find: {found.space.title}",
         found=found,
         find=find,
-        meaning=MEANING[find.verdict],
+        meaning=meaning(find),
         values=[value_text(found, one.value) for one in (found.base, find.tried)],
         settings=_settings(found, find),
         happened=happened,

@@ -224,10 +224,11 @@ def _alike(lab: Laboratory, groups: Mapping[str, list[str]], shares: Sequence[fl
     steps = {f"{name}.steps": 1 for name in [*space.schedules, *space.losses]}
     middle = space.drawn({name: _at(one, MIDDLE) for name, one in variables.items()} | steps)
     candidates = []
-    for keys in groups.values():
+    for name, keys in groups.items():
+        time = keys[0] if name in space.schedules else None
         for around in ({}, middle):
             for share in shares:
-                own = {key: _at(variables[key], MIDDLE if key.endswith(".at") else share) for key in keys}
+                own = {key: _at(variables[key], MIDDLE if key == time else share) for key in keys}
                 candidates.append(space.without_idle_steps(around | own))
     found = iter([one for [one] in lab.measure(candidates)])
     alike = {}

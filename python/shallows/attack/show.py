@@ -13,7 +13,7 @@ from shallows.attack.confirm import Confirmed
 from shallows.attack.search import Tried
 from shallows.attack.shrink import Find
 from shallows.attack.storage import most_runs
-from shallows.attack.words import MEANING, margin, value_text
+from shallows.attack.words import hint, margin, meaning, value_text
 from shallows.document.settings import text_of
 from shallows.studies.page import place
 
@@ -94,8 +94,9 @@ def _write_faults(found: Attacked, new: Path) -> None:
 def fault_text(found: Attacked, name: str, one: Tried) -> str:
     """The experiment of a run that failed, with its reason and the command that repeats it."""
     whose = "the reference's run" if one.by_reference else "the run"
+    command = f"./shallows attack --against {json.dumps(found.objective.text)}"
     head = [
-        f"Candidate {one.number} of ./shallows attack --against {json.dumps(found.objective.text)}: {whose} failed.",
+        f"Candidate {one.number} of {command}: {whose} failed.",
         *one.note.splitlines(),
         f"Repeat: ./shallows run {name}",
     ]
@@ -132,7 +133,7 @@ def find_text(found: Attacked, find: Find, confirmed: Confirmed | None = None) -
         f"Found by ./shallows attack --against {json.dumps(found.objective.text)}",
         f"Repeat: ./shallows run find.toml --expect {json.dumps(expected)}",
         f"Value {small.value:.6g}{_of_seeds(found)}; the file as written has {found.base.value:.6g}.",
-        f"Verdict: {find.verdict}; {MEANING[find.verdict]}.",
+        f"Verdict: {find.verdict}; {meaning(find)}.",
     ]
     if confirmed:
         head.append(_elsewhere(found, confirmed))
@@ -188,10 +189,14 @@ def show(found: Attacked, where: Path, confirmed: Confirmed | None = None) -> No
         terminal.say(
             f"candidate {one.number} failed, which may be a fault of the simulator: {one.note}; see {name}"
         )
+    for note, count in Counter(one.note for one in found.tried if one.state == "no-value").items():
+        terminal.say(f"{count} candidates without a value: {note}{_unfinished(found)}")
     if found.find is None:
         nearest = (
             "" if found.best is None else f"; the nearest value is {value_text(found, found.best.value)}"
         )
+        if found.best is None and any(one.state == "infeasible" for one in found.tried):
+            nearest = "; no candidate with a value kept attack.constraints"
         terminal.say(f"no find: no candidate fulfilled {objective.text}{nearest}")
     else:
         _show_find(found, found.find)
@@ -199,6 +204,14 @@ def show(found: Attacked, where: Path, confirmed: Confirmed | None = None) -> No
         terminal.say(_elsewhere(found, confirmed))
     terminal.say(f"stored: {found.runs} runs, of at most {most_runs(space)} that this attack can take")
     terminal.say(f"written: {where}")
+
+
+def _unfinished(found: Attacked) -> str:
+    """The metric that counts what has no completion time, if the objective is about such times."""
+    load, _, what = found.objective.expectation.metric.partition(".")
+    ends = {"fct": "messages", "slowdown": "messages", "round": "rounds", "step": "steps"}
+    counted = ends.get(what.split("_")[0])
+    return f"; {load}.{counted}_unfinished > 0 searches for what the run's end cuts off" if counted else ""
 
 
 def _show_find(found: Attacked, find: Find) -> None:
@@ -221,7 +234,9 @@ def _show_find(found: Attacked, find: Find) -> None:
     terminal.say(
         f"holds on {counts[0]} further seeds, and on {counts[1]} with {jitter} of jitter on every wire"
     )
-    terminal.say(f"verdict: {find.verdict}; {MEANING[find.verdict]}")
+    terminal.say(f"verdict: {find.verdict}; {meaning(find)}")
+    if more := hint(found, find):
+        terminal.say(more)
 
 
 def _elsewhere(found: Attacked, confirmed: Confirmed) -> str:

@@ -72,9 +72,7 @@ class Deadlocks:
             f"{circles} (the whole one, and each without one cable)" if self.plain else circles
         ]
         if not self.plain:
-            lines.append(
-                "not searched: networks without a cable, since links have costs"
-            )
+            lines.append("not searched: networks without a cable, since links have costs")
         if self.refused:
             lines.append(f"static routes lead in a circle without {', '.join(self.refused)}")
         for one in self.deadlocks[:SHOWN]:
