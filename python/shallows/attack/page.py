@@ -34,6 +34,11 @@ AROUND = 10
 LONGEST = 40
 """Round trips of a silence that the chart shows."""
 
+TICKS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
+"""Multiples that the axis of the neighbourhood names: those nearer to one would overlap."""
+HARM = 0.5
+"""A flow is reported whose goodput falls below this share of that in the file as written."""
+
 __all__ = ["render"]
 
 
@@ -98,22 +103,19 @@ def _settings(found: Attacked, find: Find) -> list[tuple[str, str, str]]:
 
 
 def _goodputs(found: Attacked, find: Find, runs: dict[str, StoredRun]) -> list[str]:
-    """By flow of a load without end its goodput after the warm-up, in the find and as written; the least
-    first."""
+    """By harmed flow of a load without end its goodput after the warm-up; the least first."""
     from shallows import terminal
 
     [point] = found.space.points(find.tried.candidate)
     since = _core.numbers(json.dumps(point.experiment)).get("warmup", 0)
     written, now = (_rates(run, since) for run in runs.values())
     rows = {row["id"]: row for row in runs["the find"].tables["flows"].iter_rows(named=True)}
-    told = []
-    for flow, rate in sorted(now.items(), key=lambda each: each[1])[:MOST_SILENCES]:
-        before = terminal.readable("x_bps", written[flow]) if flow in written else "nothing"
-        told.append(
-            f"Flow {_named(rows[flow])} gets {terminal.readable('x_bps', rate)} after the warm-up, "
-            f"and {before} as written."
-        )
-    return told
+    harmed = sorted((rate, flow) for flow, rate in now.items() if rate < HARM * written.get(flow, 0))
+    return [
+        f"Flow {_named(rows[flow])} gets {terminal.readable('x_bps', rate)} after the warm-up, "
+        f"and {terminal.readable('x_bps', written[flow])} as written."
+        for rate, flow in harmed[:MOST_SILENCES]
+    ]
 
 
 def _rates(run: StoredRun, since: int) -> dict[int, float]:
@@ -261,7 +263,7 @@ def draw(found: Attacked, find: Find) -> Figure:
         ax.axvline(1.0, linestyle="--")
         ax.set_xscale("log")
         ax.set_xlim(FACTORS[0] / 2, FACTORS[-1] * 2)  # whole numbers move further
-        ax.set_xticks(FACTORS, [f"{one:g}" for one in FACTORS], rotation=90)
+        ax.set_xticks(TICKS, [f"{one:g}" for one in TICKS])
         ax.minorticks_off()
         ax.set_yticks(range(len(find.neighbours)), [one.name for one in find.neighbours])
         ax.set_ylim(-0.5, len(find.neighbours) - 0.5)
