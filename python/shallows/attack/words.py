@@ -13,7 +13,7 @@ MEANING = {
     "not-determined": "it holds on some seeds only",
 }
 _LUCK = "it holds on none of the further seeds"
-_JITTER = "it holds on all further seeds, and on some only with jitter"
+_JITTER = "it holds on all further seeds, and with jitter on some of them: a matter of chance"
 
 __all__ = ["hint", "margin", "meaning", "share_text", "value_text"]
 
@@ -31,7 +31,7 @@ def hint(found: Attacked, find: Find) -> str:
     """The settings by which a search finds what holds more widely; empty for a weakness."""
     if find.verdict == "weakness":
         return ""
-    if find.verdict == "artefact":
+    if all(find.seeds):
         time = terminal.readable("jitter_ps", find.jitter_ps).replace(" ", "")
         return f'to search for what holds in any order, give [port."*->*"] jitter = "{time}"'
     seeds = max(3, 2 * found.space.seeds)
