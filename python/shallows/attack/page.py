@@ -13,7 +13,7 @@ from shallows.attack.attack import Attacked
 from shallows.attack.shrink import FACTORS, Find
 from shallows.attack.words import margin, meaning, value_text
 from shallows.document.points import Point, expand
-from shallows.errors import RunError
+from shallows.errors import RunError, SpecError
 from shallows.execution.runner import Runner
 from shallows.studies.page import place
 
@@ -174,13 +174,14 @@ def _silences(run: StoredRun, share: float) -> list[tuple[int, int, dict[str, An
 def _moment(found: Attacked, find: Find, runner: Runner, run: StoredRun) -> tuple[str, bytes] | None:
     """The chart of time and sequence about the longest silence of a flow, else about the first loss of data.
 
-    None for a run of too many packets, without either, or of a transport without such a chart.
+    None for a run of too many packets, without either, of another backend, or of a transport without such a
+    chart.
     """
     import polars as pl
 
     from shallows.figures import style
 
-    if run.manifest["counts"]["packet_hops"] > MOST_HOPS:
+    if run.manifest["counts"].get("packet_hops", MOST_HOPS + 1) > MOST_HOPS:
         return None
     document = found.space.document(find.tried.candidate)
     probe = document.get("probe", {}) | {"audit": True}
@@ -235,7 +236,7 @@ def _film(experiment: dict[str, Any]) -> str:
         from shallows.web.live.export import page_of
 
         return page_of(experiment)
-    except (RunError, ImportError):
+    except (RunError, SpecError, ImportError):
         return ""
 
 
