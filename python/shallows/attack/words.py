@@ -19,7 +19,7 @@ __all__ = ["hint", "margin", "meaning", "share_text", "value_text"]
 
 
 def meaning(find: Find) -> str:
-    """What the verdict of a find says."""
+    """The meaning of a verdict for this find."""
     if find.verdict == "not-determined" and not any(find.seeds):
         return _LUCK
     if find.verdict == "not-determined" and all(find.seeds):
