@@ -11,7 +11,7 @@ from conftest import shallows, write_toml
 from shallows import api
 from shallows.attack import corpus, page, show, storage
 from shallows.attack import objective as objectives
-from shallows.attack.attack import attack
+from shallows.attack.attack import Attacked, attack
 from shallows.attack.confirm import Confirmed, confirm
 from shallows.attack.search import Laboratory, Tried
 from shallows.attack.shrink import Find, Neighbour, shrink
@@ -129,6 +129,7 @@ def test_a_name_without_effect_on_the_value_goes_and_a_needed_one_stays(tmp_path
         ("drops >= 0", "can never fail"),
         ("long.goodput_bps == 1bps", "which give a direction"),
         ("long.goodputt < 10 %", "must begin with a metric"),
+        ("long.goodput_bps < 1.2.3 %", "must be a rate"),
     ],
 )
 def test_objectives_that_show_nothing_are_refused(tmp_path, against, words):
@@ -144,6 +145,33 @@ def test_ranges_without_effect_are_refused_together(tmp_path):
     told = refused(tmp_path, parameters=idle)
     assert "transport.max_rto: has no effect" in told and "loss: has no effect" in told
     assert "pulse.rate" not in told
+
+
+def test_a_range_whose_ends_agree_has_an_effect_between_them(tmp_path):
+    """Choices with equal ends were refused, although the one between them changes the run."""
+    choices = {"queue.limit": {"choices": ["20pkt", "5pkt", "20pkt"]}}
+    small = {"parameters": choices, "schedules": {}, "generations": 1, "population": 4}
+    found = attacked(tmp_path, "runs", "long.goodput_bps < 1 %", **small)
+    assert len({one.value for one in found.tried}) == 2
+    assert len(list(Store(tmp_path / "runs").runs())) <= found.runs <= storage.most_runs(found.space)
+
+
+def test_a_run_that_fails_is_a_find_with_its_file(tmp_path):
+    what = read(file_of(tmp_path, schedules={}), reference=["transport.cc=cubic"])
+    sought = objectives.read(AGAINST, what)
+    why = "the law of packets is broken"
+    tried = [
+        Tried(number, {"queue.limit": number}, "failed", note=why, seed=3, by_reference=True)
+        for number in (7, 9)
+    ]
+    found = Attacked(what, sought, Tried(0, {}, "feasible", 1.0), tried, None, None, 2, 0.0)
+    where = show.keep(found, "attack", tmp_path)
+    [file] = where.glob("fault-*.toml")
+    text = file.read_text()
+    assert file.name == "fault-7.toml" and why in text and "./shallows run fault-7.toml" in text
+    document = tomllib.loads(text)
+    assert (document["seed"], document["queue"]["limit"]) == (3, "7pkt")
+    assert document["transport"]["cc"] == "cubic", "the run of the reference failed"
 
 
 def test_a_budget_that_cannot_hold_the_search_is_refused(tmp_path):
@@ -165,6 +193,57 @@ def test_all_faults_of_the_section_appear_at_once(tmp_path):
     legal = refused(tmp_path, parameters={"queue.depth": {"low": 1, "high": 3}})
     assert "queue.depth" in legal
     assert "must be a share in %" in refused(tmp_path, "drops > 1", reference=["transport.cc=cubic"])
+
+
+def test_faults_of_the_section_and_of_its_ranges_in_the_file_appear_together(tmp_path):
+    told = refused(
+        tmp_path,
+        generation=3,
+        schedules={},
+        parameters={
+            "queue.limit": {"low": 9, "high": 3},
+            "queue.limt": {"low": 1, "high": 3},
+            "seed": {"low": 1, "high": 3},
+        },
+        losses={"few": {"link": "l0->left", "packets": 40, "numbers": {"low": 1.5, "high": 3}}},
+        constraints={"drops": {"at_most": "3"}, "dorps": {"at_most": 3}},
+    )
+    for words in (
+        "attack.generation: unknown key",
+        'attack.parameters."queue.limit": low must be below high',
+        "attack.parameters: queue.limt: unknown key",
+        "attack.parameters.seed: cannot vary",
+        "attack.losses.few.packets: must be <= 16",
+        "attack.losses.few.numbers: must be { low, high } of whole numbers",
+        'attack.constraints.drops.at_most: must be a number, got "3"',
+        'names no metric of these runs, got "dorps" (did you mean "drops"?)',
+    ):
+        assert words in told
+    assert "cannot be given together" not in told
+
+
+def test_times_of_events_may_vary(tmp_path):
+    """Their names end like those of a schedule's times, which the check of ranges keeps at their middle."""
+    down = {"down": {"at": "50ms", "link": "left<->right", "state": "down"}}
+    table = {
+        "generations": 1,
+        "population": 4,
+        "parameters": {"event.down.at": {"low": 20, "high": 99, "unit": "ms"}},
+    }
+    what = read(write_toml(tmp_path / "attack.toml", FILE | {"event": down, "attack": table}))
+    runner = Runner.of(store=tmp_path / "runs", workers=1)
+    assert attack(what, objectives.read("long.goodput_bps < 1 %", what), runner).best is not None
+
+
+def test_a_part_of_a_setting_varies_beside_the_whole(tmp_path):
+    """`queue` in the place of `queue.limit` had wiped the limit out, since it came later."""
+    ranges = {
+        "queue.limit": {"low": 5, "high": 40, "unit": "pkt"},
+        "queue": {"choices": [{"kind": "codel"}, {"kind": "drop-tail"}]},
+    }
+    what = read(file_of(tmp_path, parameters=ranges, schedules={}))
+    document = what.document({"queue.limit": 7, "queue": {"kind": "codel"}})
+    assert document["queue"] == {"kind": "codel", "limit": "7pkt"}
 
 
 def test_a_reference_sees_the_conditions_of_each_candidate(tmp_path):

@@ -2,11 +2,12 @@
 
 import json
 import tomllib
+from types import SimpleNamespace
 
 import pytest
 from conftest import shallows, write_toml
 from shallows.attack import objective as objectives
-from shallows.attack.fabric import cables, collisions, placement
+from shallows.attack.fabric import cables, collisions, deadlocks, dependencies, placement
 from shallows.attack.fabric.dependencies import Network, shortest_cycle
 from shallows.attack.fabric.incast import first_overflow
 from shallows.attack.fabric.search import search, space_of
@@ -136,10 +137,54 @@ def test_static_routes_can_make_a_circle_that_shortest_ways_have_not(tmp_path):
     around = [{"at": f"sw{n}", "to": f"h{(n + 1) % 3}", "via": [f"sw{(n + 2) % 3}"]} for n in range(3)]
     document = lossless(TRIANGLE) | {"routing": {"routes": around}}
     outcome = found(tmp_path, document, "deadlock")
-    [whole] = outcome.deadlocks
+    [whole] = [one for one in outcome.deadlocks if one.cable is None]
     assert sorted(whole.cycle.ports) == ["sw0->sw2", "sw1->sw0", "sw2->sw1"]
-    assert not outcome.plain and outcome.networks == 1
+    assert outcome.plain and outcome.networks == 4
     assert found(tmp_path, lossless(TRIANGLE), "deadlock").deadlocks == []
+
+
+def test_a_static_route_loses_a_failed_cable_and_then_gives_way_to_the_computed_hops(tmp_path):
+    routes = [{"at": "sw0", "to": "h1..h1", "via": ["sw1", "sw2"]}]
+    document = switches(
+        [(0, 1, "10Gbps"), (1, 2, "10Gbps"), (0, 2, "10Gbps"), (0, 3, "10Gbps"), (3, 1, "10Gbps")], 4
+    )
+    network = Network.of(resolve(document | {"routing": {"routes": routes}}))
+    names = [node["name"] for node in network.nodes]
+    cables = {
+        frozenset(names[network.ports[port][end]] for end in ("from", "to")): (port, back)
+        for port, back in network.cables()
+    }
+
+    def hops(*cut):
+        without = [port for ends in cut for port in cables[frozenset(ends)]]
+        table = network.tables(without)[1]  # towards h1
+        return sorted(names[network.ports[port]["to"]] for port in table[names.index("sw0")])
+
+    assert network.plain and hops() == ["sw1", "sw2"]
+    assert hops(("sw0", "sw1")) == ["sw2"], "by the route; the computed hops are sw2 and sw3"
+    assert hops(("sw0", "sw1"), ("sw0", "sw2")) == ["sw3"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("h1", ["h1"]),
+        ("h*", ["h1", "h2", "h10"]),
+        ("h2..h10", ["h2", "h10"]),
+        ("*g0.*", ["agg0.1"]),
+        ("h01..h10", ["h10"]),
+    ],
+)
+def test_static_routes_name_nodes_as_the_core_does(pattern, names):
+    assert [name for name in ("h1", "h2", "h10", "agg0.1") if dependencies._named(name, pattern)] == names
+
+
+def test_flows_of_a_circle_may_share_a_host():
+    """As pairs of two lists they were paired wrongly, since a list names each host once."""
+    scene = SimpleNamespace(document=lossless(TRIANGLE), experiment=resolve(lossless(TRIANGLE)))
+    flows = [("h0", "h1"), ("h1", "h0"), ("h2", "h0")]
+    loads = deadlocks._with_flows(scene, flows, ["3"])["traffic"].values()
+    assert [(load["from"], load["to"]) for load in loads] == flows
 
 
 def test_what_is_left_of_a_network_whose_hosts_are_cut_off_is_searched(tmp_path):

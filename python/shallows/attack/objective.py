@@ -18,7 +18,7 @@ from shallows.studies.outcomes import expectations
 from shallows.studies.outcomes.expectations import Expectation
 from shallows.tables import metric_names
 
-_SHARE = re.compile(r"\s*(\S+?)\s*(<=|>=|<|>)\s*([0-9.]+)\s*%\s*")
+_SHARE = re.compile(r"\s*(\S+?)\s*(<=|>=|<|>)\s*([0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?)\s*%\s*")
 _SUFFIX = {"ps": "ps", "bps": "bps", "bytes": "B"}
 
 __all__ = ["Objective", "read"]

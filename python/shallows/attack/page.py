@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from shallows import _core
 from shallows.attack.attack import Attacked
 from shallows.attack.shrink import FACTORS, Find
-from shallows.attack.words import MEANING, margin, value_text
+from shallows.attack.words import margin, meaning, value_text
 from shallows.document.points import Point, expand
-from shallows.errors import RunError
+from shallows.errors import RunError, SpecError
 from shallows.execution.runner import Runner
 from shallows.studies.page import place
 
@@ -33,6 +33,11 @@ AROUND = 10
 """Round trips before the worst moment and after it."""
 LONGEST = 40
 """Round trips of a silence that the chart shows."""
+
+TICKS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
+"""Multiples that the axis of the neighbourhood names: those nearer to one would overlap."""
+HARM = 0.5
+"""A flow is reported whose goodput falls below this share of that in the file as written."""
 
 __all__ = ["render"]
 
@@ -55,15 +60,17 @@ def render(
     ]
     if moment := _moment(found, find, runner, runs["the find"]):
         figures.append(moment)
+    happened = {name: [*run.happened, *silences(run)] for name, run in runs.items()}
+    happened["the find"] += _goodputs(found, find, runs)
     neighbours = interactive.picture(draw(found, find)) if find.neighbours else b""
     return place.template("attack", "find.html.j2", "shallows.attack").render(
         title=f"A find: {found.space.title}",
         found=found,
         find=find,
-        meaning=MEANING[find.verdict],
+        meaning=meaning(find),
         values=[value_text(found, one.value) for one in (found.base, find.tried)],
         settings=_settings(found, find),
-        happened={name: [*run.happened, *silences(run)] for name, run in runs.items()},
+        happened=happened,
         figures=[(caption, base64.b64encode(image).decode()) for caption, image in figures],
         neighbours=base64.b64encode(neighbours).decode(),
         search=base64.b64encode(search).decode(),
@@ -80,7 +87,8 @@ def _watched(found: Attacked, candidate: dict[str, Any], seed: int) -> Point:
     [point] = expand(document | {"seeds": [seed]})
     every = max(1, _core.numbers(json.dumps(point.experiment))["duration"] // ROWS)
     probe = document.get("probe", {}) | {"queue_trace": f"{every}ps", "flow_trace": f"{every}ps"}
-    [watched] = expand(document | {"seeds": [seed], "probe": probe})
+    whole = {"warmup": "0s"}  # so that tables and sentences have what happens in the warm-up too
+    [watched] = expand(document | {"seeds": [seed], "probe": probe} | whole)
     return watched
 
 
@@ -94,6 +102,39 @@ def _settings(found: Attacked, find: Find) -> list[tuple[str, str, str]]:
     return rows
 
 
+def _goodputs(found: Attacked, find: Find, runs: dict[str, StoredRun]) -> list[str]:
+    """By harmed flow of a load without end its goodput after the warm-up; the least first."""
+    from shallows import terminal
+
+    [point] = found.space.points(find.tried.candidate)
+    since = _core.numbers(json.dumps(point.experiment)).get("warmup", 0)
+    written, now = (_rates(run, since) for run in runs.values())
+    rows = {row["id"]: row for row in runs["the find"].tables["flows"].iter_rows(named=True)}
+    harmed = sorted((rate, flow) for flow, rate in now.items() if rate < HARM * written.get(flow, 0))
+    return [
+        f"Flow {_named(rows[flow])} gets {terminal.readable('x_bps', rate)} after the warm-up, "
+        f"and {terminal.readable('x_bps', written[flow])} as written."
+        for rate, flow in harmed[:MOST_SILENCES]
+    ]
+
+
+def _rates(run: StoredRun, since: int) -> dict[int, float]:
+    """Bits a second of each flow without end, from a time on."""
+    import polars as pl
+
+    ends = run.tables["flows"].filter(pl.col("bytes").is_null())["id"].to_list()
+    trace = run.tables["flow_trace"].filter(pl.col("flow").is_in(ends), pl.col("time_ps") >= since)
+    spans = trace.group_by("flow").agg(
+        pl.col("arrived_bytes").max() - pl.col("arrived_bytes").min(),
+        time_ps=pl.col("time_ps").max() - pl.col("time_ps").min(),
+    )
+    return {flow: 8e12 * arrived / time for flow, arrived, time in spans.iter_rows() if time}
+
+
+def _named(flow: dict[str, Any]) -> str:
+    return f"{flow['id']} ({flow['traffic']}, {flow['src']} to {flow['dst']})"
+
+
 def silences(run: StoredRun) -> list[str]:
     """By flow the longest time in which it waited and no data arrived, if it is long; the longest first."""
     from shallows import terminal
@@ -102,8 +143,7 @@ def silences(run: StoredRun) -> list[str]:
     found = _silences(run, QUIET)
     for longest, since, flow in found[:MOST_SILENCES]:
         begins, length = (terminal.readable("x_ps", one) for one in (since, longest))
-        name = f"{flow['id']} ({flow['traffic']}, {flow['src']} to {flow['dst']})"
-        told.append(f"Flow {name} gets nothing for {length}, from {begins} on.")
+        told.append(f"Flow {_named(flow)} gets nothing for {length}, from {begins} on.")
     more = len(found) - len(told)
     return [*told, f"{more} more flows get nothing for as long as a fifth of the run."] if more else told
 
@@ -134,13 +174,14 @@ def _silences(run: StoredRun, share: float) -> list[tuple[int, int, dict[str, An
 def _moment(found: Attacked, find: Find, runner: Runner, run: StoredRun) -> tuple[str, bytes] | None:
     """The chart of time and sequence about the longest silence of a flow, else about the first loss of data.
 
-    None for a run of too many packets, without either, or of a transport without such a chart.
+    None for a run of too many packets, without either, of another backend, or of a transport without such a
+    chart.
     """
     import polars as pl
 
     from shallows.figures import style
 
-    if run.manifest["counts"]["packet_hops"] > MOST_HOPS:
+    if run.manifest["counts"].get("packet_hops", MOST_HOPS + 1) > MOST_HOPS:
         return None
     document = found.space.document(find.tried.candidate)
     probe = document.get("probe", {}) | {"audit": True}
@@ -195,7 +236,7 @@ def _film(experiment: dict[str, Any]) -> str:
         from shallows.web.live.export import page_of
 
         return page_of(experiment)
-    except (RunError, ImportError):
+    except (RunError, SpecError, ImportError):
         return ""
 
 
@@ -223,7 +264,7 @@ def draw(found: Attacked, find: Find) -> Figure:
         ax.axvline(1.0, linestyle="--")
         ax.set_xscale("log")
         ax.set_xlim(FACTORS[0] / 2, FACTORS[-1] * 2)  # whole numbers move further
-        ax.set_xticks(FACTORS, [f"{one:g}" for one in FACTORS], rotation=90)
+        ax.set_xticks(TICKS, [f"{one:g}" for one in TICKS])
         ax.minorticks_off()
         ax.set_yticks(range(len(find.neighbours)), [one.name for one in find.neighbours])
         ax.set_ylim(-0.5, len(find.neighbours) - 0.5)

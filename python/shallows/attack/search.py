@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 State = Literal["feasible", "infeasible", "illegal", "no-value", "failed", "stopped"]
 MIDDLE = 0.5
+QUARTERS = 4
 
-__all__ = ["Laboratory", "Tried", "base_run", "check_ranges", "estimated_s", "search"]
+__all__ = ["QUARTERS", "Laboratory", "Tried", "base_run", "check_ranges", "estimated_s", "search"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class Tried:
     seed: int = 1
     values: tuple[float | None, ...] = ()
     excesses: tuple[float, ...] = ()
+    by_reference: bool = False
+    """Whether the run that failed is the reference's."""
 
 
 @dataclass
@@ -152,7 +155,7 @@ class Laboratory:
     def _tried(self, number: int, candidate: Candidate, run: Any, reference: Any) -> Tried:
         failed = [each for each in (run, reference) if isinstance(each, str)]
         if failed:
-            return Tried(number, candidate, "failed", note=failed[0])
+            return Tried(number, candidate, "failed", note=failed[0], by_reference=not isinstance(run, str))
         value = self.objective.value(run, reference)
         constraints = self.space.constraints
         absent = [one.metric for one in constraints if run.get(one.metric) is None]
@@ -191,30 +194,51 @@ def _base_metrics(lab: Laboratory) -> dict[str, Any]:
 def check_ranges(lab: Laboratory) -> None:
     """Refuses ranges that change no metric, at the file as written and with all others at their middle.
 
+    The ends are tried first. Where they agree, the range's quarters or its other choices are tried too.
     Raises SpecError with all of them.
     """
+    lab = replace(lab, space=replace(lab.space, reference=()))  # whose runs would show nothing here
+    space = lab.space
+    groups = {name: steps[0] for name, steps in space.groups.items()}
+    idle = _alike(lab, groups, (0.0, 1.0))
+    idle = idle and _alike(lab, idle, (0.0, *_between(space, idle)))
+    faults = []
+    for name in idle:
+        rule = "has no effect: all values tried of its range give the same metrics"
+        path = f"attack.{_section(space, name)}.{name}"
+        faults.append(Fault(path, rule, hint="remove it, or widen its range"))
+    if faults:
+        raise SpecError(faults)
+
+
+def _between(space: Space, groups: Mapping[str, list[str]]) -> list[float]:
+    """Shares of a range between its ends, so many that each choice is among them."""
+    most = max((len(space.variables[keys[-1]].choices or ()) for keys in groups.values()), default=0)
+    parts = max(most - 1, QUARTERS)
+    return [k / parts for k in range(1, parts)]
+
+
+def _alike(lab: Laboratory, groups: Mapping[str, list[str]], shares: Sequence[float]) -> dict[str, list[str]]:
+    """The groups whose metrics are the same at all these shares of their ranges."""
     space = lab.space
     variables = space.variables
     steps = {f"{name}.steps": 1 for name in [*space.schedules, *space.losses]}
     middle = space.drawn({name: _at(one, MIDDLE) for name, one in variables.items()} | steps)
-    groups = {name: steps[0] for name, steps in space.groups.items()}
     candidates = []
-    for keys in groups.values():
+    for name, keys in groups.items():
+        time = keys[0] if name in space.schedules else None
         for around in ({}, middle):
-            for end in (0.0, 1.0):
-                own = {key: _at(variables[key], MIDDLE if key.endswith(".at") else end) for key in keys}
+            for share in shares:
+                own = {key: _at(variables[key], MIDDLE if key == time else share) for key in keys}
                 candidates.append(space.without_idle_steps(around | own))
-    found = [one for [one] in lab.measure(candidates)]
-    faults = []
-    for k, name in enumerate(groups):
-        [a, b, c, d] = found[4 * k : 4 * k + 4]
-        known = all(one.metrics for one in (a, b, c, d))
-        if known and a.metrics == b.metrics and c.metrics == d.metrics:
-            section = _section(space, name)
-            rule = "has no effect: both ends of its range give the same metrics"
-            faults.append(Fault(f"attack.{section}.{name}", rule, hint="remove it, or widen its range"))
-    if faults:
-        raise SpecError(faults)
+    found = iter([one for [one] in lab.measure(candidates)])
+    alike = {}
+    for name, keys in groups.items():
+        beside, inside = ([next(found) for _ in shares] for _ in range(2))
+        known = all(one.metrics for one in (*beside, *inside))
+        if known and all(one.metrics == each[0].metrics for each in (beside, inside) for one in each):
+            alike[name] = keys
+    return alike
 
 
 def _section(space: Space, name: str) -> str:

@@ -13,7 +13,7 @@ from shallows.attack.confirm import Confirmed
 from shallows.attack.search import Tried
 from shallows.attack.shrink import Find
 from shallows.attack.storage import most_runs
-from shallows.attack.words import MEANING, margin, value_text
+from shallows.attack.words import hint, margin, meaning, value_text
 from shallows.document.settings import text_of
 from shallows.studies.page import place
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
     from shallows.execution.runner import Runner
 
-__all__ = ["document", "draw", "folder", "keep", "show", "show_stopped", "write"]
+MOST_FAULTS = 5
+"""Reasons of failed runs that get a file each."""
+
+__all__ = ["document", "draw", "fault_text", "faults", "folder", "keep", "show", "show_stopped", "write"]
 
 
 def folder(name: str, out: Path) -> Path:
@@ -41,6 +44,7 @@ def write(
     def fill(new: Path) -> None:
         text = json.dumps(document(found, confirmed), indent=1, ensure_ascii=False, allow_nan=False)
         (new / "attack.json").write_text(text + "\n", encoding="utf-8")
+        _write_faults(found, new)
         search = b""
         if any(one.value is not None for one in found.tried):
             search = interactive.picture(draw(found))
@@ -64,12 +68,40 @@ def keep(found: Attacked, name: str, out: Path) -> Path:
     def fill(new: Path) -> None:
         text = json.dumps(document(found), indent=1, ensure_ascii=False, allow_nan=False)
         (new / "attack.json").write_text(text + "\n", encoding="utf-8")
+        _write_faults(found, new)
         if found.find:
             (new / "find.toml").write_text(find_text(found, found.find), encoding="utf-8")
         elif found.best:
             (new / "best.toml").write_text(best_text(found, found.best), encoding="utf-8")
 
     return place.write(out, f"attack-{place.file_name(name)}", fill).parent
+
+
+def faults(found: Attacked) -> list[tuple[str, Tried]]:
+    """The first candidates whose run failed, one of each reason, with the names of their files."""
+    first: dict[str, Tried] = {}
+    for one in found.tried:
+        if one.state == "failed":
+            first.setdefault(one.note, one)
+    return [(f"fault-{one.number}.toml", one) for one in list(first.values())[:MOST_FAULTS]]
+
+
+def _write_faults(found: Attacked, new: Path) -> None:
+    for name, one in faults(found):
+        (new / name).write_text(fault_text(found, name, one), encoding="utf-8")
+
+
+def fault_text(found: Attacked, name: str, one: Tried) -> str:
+    """The experiment of a run that failed, with its reason and the command that repeats it."""
+    whose = "the reference's run" if one.by_reference else "the run"
+    command = f"./shallows attack --against {json.dumps(found.objective.text)}"
+    head = [
+        f"Candidate {one.number} of {command}: {whose} failed.",
+        *one.note.splitlines(),
+        f"Repeat: ./shallows run {name}",
+    ]
+    document = found.space.document(one.candidate, reference=one.by_reference)
+    return "".join(f"# {line}\n" for line in head) + text_of(document | {"seed": one.seed})
 
 
 def best_text(found: Attacked, best: Tried) -> str:
@@ -101,7 +133,7 @@ def find_text(found: Attacked, find: Find, confirmed: Confirmed | None = None) -
         f"Found by ./shallows attack --against {json.dumps(found.objective.text)}",
         f"Repeat: ./shallows run find.toml --expect {json.dumps(expected)}",
         f"Value {small.value:.6g}{_of_seeds(found)}; the file as written has {found.base.value:.6g}.",
-        f"Verdict: {find.verdict}; {MEANING[find.verdict]}.",
+        f"Verdict: {find.verdict}; {meaning(find)}.",
     ]
     if confirmed:
         head.append(_elsewhere(found, confirmed))
@@ -153,13 +185,18 @@ def show(found: Attacked, where: Path, confirmed: Confirmed | None = None) -> No
     objective, space = found.objective, found.space
     states = ", ".join(f"{n} {state}" for state, n in Counter(one.state for one in found.tried).items())
     terminal.say(f"{space.title}: {len(found.tried)} candidates ({states}), {found.cpu_s:.1f} s of processor")
-    failed = [one for one in found.tried if one.state == "failed"]
-    for one in failed[:3]:
-        terminal.say(f"candidate {one.number} failed, which may be a fault of the simulator: {one.note}")
+    for name, one in faults(found):
+        terminal.say(
+            f"candidate {one.number} failed, which may be a fault of the simulator: {one.note}; see {name}"
+        )
+    for note, count in Counter(one.note for one in found.tried if one.state == "no-value").items():
+        terminal.say(f"{count} candidates without a value: {note}{_unfinished(found)}")
     if found.find is None:
         nearest = (
             "" if found.best is None else f"; the nearest value is {value_text(found, found.best.value)}"
         )
+        if found.best is None and any(one.state == "infeasible" for one in found.tried):
+            nearest = "; no candidate with a value kept attack.constraints"
         terminal.say(f"no find: no candidate fulfilled {objective.text}{nearest}")
     else:
         _show_find(found, found.find)
@@ -167,6 +204,14 @@ def show(found: Attacked, where: Path, confirmed: Confirmed | None = None) -> No
         terminal.say(_elsewhere(found, confirmed))
     terminal.say(f"stored: {found.runs} runs, of at most {most_runs(space)} that this attack can take")
     terminal.say(f"written: {where}")
+
+
+def _unfinished(found: Attacked) -> str:
+    """The metric that counts what has no completion time, if the objective is about such times."""
+    load, _, what = found.objective.expectation.metric.partition(".")
+    ends = {"fct": "messages", "slowdown": "messages", "round": "rounds", "step": "steps"}
+    counted = ends.get(what.split("_")[0])
+    return f"; {load}.{counted}_unfinished > 0 searches for what the run's end cuts off" if counted else ""
 
 
 def _show_find(found: Attacked, find: Find) -> None:
@@ -189,7 +234,9 @@ def _show_find(found: Attacked, find: Find) -> None:
     terminal.say(
         f"holds on {counts[0]} further seeds, and on {counts[1]} with {jitter} of jitter on every wire"
     )
-    terminal.say(f"verdict: {find.verdict}; {MEANING[find.verdict]}")
+    terminal.say(f"verdict: {find.verdict}; {meaning(find)}")
+    if more := hint(found, find):
+        terminal.say(more)
 
 
 def _elsewhere(found: Attacked, confirmed: Confirmed) -> str:

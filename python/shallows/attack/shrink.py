@@ -71,12 +71,12 @@ class Find:
 
     @property
     def verdict(self) -> Verdict:
-        """A weakness holds in all checks; an artefact on all seeds, but in under half of those jittered."""
+        """A weakness holds in all checks; an artefact on all seeds, but on none with jitter."""
         if not all(self.seeds):
             return "not-determined"
         if all(self.jittered):
             return "weakness"
-        return "artefact" if 2 * sum(self.jittered) < len(self.jittered) else "not-determined"
+        return "not-determined" if any(self.jittered) else "artefact"
 
 
 def shrink(lab: Laboratory, first: Tried, base: Tried) -> Tried:

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from shallows import _core
 from shallows.document import strict
 from shallows.document.load import load
-from shallows.document.paths import Document, apply_settings, set_path
+from shallows.document.paths import Document, apply_settings, set_path, split_path
 from shallows.document.points import Point, expand
 from shallows.document.strict import Strict, refuse
 from shallows.errors import NOTHING, Fault, SpecError
@@ -27,6 +27,8 @@ from shallows.studies.tune.section import OPEN, Bounds, Constraint, Named, Param
 from shallows.tables.metric_names import names
 from shallows.words import did_you_mean
 
+OTHERS = ("sweep", "seed", "seeds", "compare", "tune")
+"""Keys of a file that the search takes the place of."""
 MOST_CANDIDATES = 100_000
 MOST_STEPS = 8
 MOST_LOSSES = 16
@@ -46,11 +48,12 @@ class Schedule(Strict):
     at: Range = Field(description="The range of the times: `{ low, high, unit }`.")
     to: Range = Field(description="The range of the values: `{ low, high, unit, log }`.")
 
-    @model_validator(mode="after")
-    def _ranges(self) -> Schedule:
-        if self.at.choices is not None or not self.at.unit:
-            raise refuse("missing", "must be { low, high, unit } with a unit of time", at=("at",))
-        return self
+    @field_validator("at", mode="after")
+    @classmethod
+    def _times(cls, at: Range) -> Range:
+        if at.choices is not None or not at.unit:
+            raise refuse("missing", "must be { low, high, unit } with a unit of time")
+        return at
 
 
 class Losses(Strict):
@@ -61,12 +64,12 @@ class Losses(Strict):
     packets: int = Field(MOST_LOSSES, ge=1, le=MOST_LOSSES, description="The largest number of losses.")
     numbers: Range = Field(description="The range of the packets' numbers, from 1: `{ low, high, log }`.")
 
-    @model_validator(mode="after")
-    def _whole(self) -> Losses:
-        one = self.numbers
+    @field_validator("numbers", mode="after")
+    @classmethod
+    def _whole(cls, one: Range) -> Range:
         if one.choices is not None or one.unit or not all(isinstance(x, int) and x > 0 for x in one.ends):
-            raise refuse("wrong-type", "must be { low, high } of whole numbers from 1 on", at=("numbers",))
-        return self
+            raise refuse("wrong-type", "must be { low, high } of whole numbers from 1 on")
+        return one
 
 
 class AttackTable(Strict):
@@ -99,7 +102,7 @@ class AttackTable(Strict):
             raise refuse("conflict", "must have other names than schedules", value=both, at=("losses",))
         if self.generations * self.population > MOST_CANDIDATES:
             rule = f"times population exceeds {MOST_CANDIDATES} candidates"
-            raise refuse("out-of-range", rule, at=("generations",))
+            raise refuse("out-of-range", rule, value=self.generations, at=("generations",))
         return self
 
 
@@ -166,7 +169,7 @@ class Space:
     def document(self, candidate: Candidate, *, reference: bool = False) -> Document:
         """The experiment of a candidate, or of the reference under the same conditions. Error: SpecError."""
         document = copy.deepcopy(self.base)
-        for parameter in self.parameters:
+        for parameter in sorted(self.parameters, key=lambda one: len(split_path(one.path))):
             if parameter.path in candidate:
                 value = parameter.setting(candidate[parameter.path])
                 set_path(document, parameter.path, copy.deepcopy(value))
@@ -246,16 +249,23 @@ def read(experiment: Any, settings: Sequence[str] = (), reference: Sequence[str]
     """The space of a file, a table or an `Experiment`. Raises SpecError with all faults."""
     document = load(experiment, settings)
     table = document.pop("attack", None)
-    if not isinstance(table, dict):
-        hint = "docs/how-to/attack.md has an example"
+    hint = "docs/how-to/attack.md has an example"
+    if table is None:
         raise SpecError([Fault("attack", "is missing: parameters or schedules", NOTHING, hint)])
+    if not isinstance(table, dict):
+        raise SpecError([Fault("attack", "must be a table with parameters or schedules", table, hint)])
     faults: list[Fault] = []
-    for key in ("sweep", "seed", "seeds", "compare", "tune"):
+    for key in OTHERS:
         if key in document:
             rule = "cannot be used with [attack], which has its own seeds"
             faults.append(Fault(key, rule, document[key]))
     found = strict.read(AttackTable, table, "attack", faults)
-    if found is None or faults:
+    others = _cannot_vary(table.get("parameters"))
+    faults += others
+    if found is None or others:
+        # The entries that can be read are checked against the file too, so that all faults appear at once.
+        found = strict.read(AttackTable, _readable(table), "attack", [])
+    if found is None or any(fault.path in OTHERS for fault in faults):
         raise SpecError(faults)
     name = Path(experiment).stem if isinstance(experiment, str | Path) else "attack"
     space = Space(
@@ -277,6 +287,34 @@ def read(experiment: Any, settings: Sequence[str] = (), reference: Sequence[str]
     if faults:
         raise SpecError(faults)
     return space
+
+
+def _cannot_vary(parameters: Any) -> list[Fault]:
+    """A fault for each parameter that is no setting of a run."""
+    rule = "cannot vary: it is no setting of a run"
+    paths = parameters if isinstance(parameters, dict) else {}
+    return [
+        Fault(
+            strict.join("attack.parameters", [path]), rule, hint="attack.seed and attack.seeds choose seeds"
+        )
+        for path in paths
+        if path.split(".")[0] in (*OTHERS, "attack")
+    ]
+
+
+def _readable(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of the section that have no fault by themselves."""
+    models = {"parameters": Range, "schedules": Schedule, "losses": Losses, "constraints": Bounds}
+    found: dict[str, Any] = {}
+    for section, model in models.items():
+        entries = table.get(section)
+        for name, entry in entries.items() if isinstance(entries, dict) else ():
+            wrong: list[Fault] = _cannot_vary({name: entry}) if section == "parameters" else []
+            if strict.read(model, entry, "", wrong) is not None and not wrong:
+                found.setdefault(section, {})[name] = entry
+    for name in found.get("schedules", {}):
+        found.get("losses", {}).pop(name, None)
+    return found
 
 
 def _check(space: Space, faults: list[Fault]) -> None:

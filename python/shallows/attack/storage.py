@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 from shallows import terminal
-from shallows.attack.search import Laboratory
+from shallows.attack.search import QUARTERS, Laboratory
 from shallows.attack.shrink import FACTORS
 from shallows.attack.space import Space
 from shallows.errors import Fault, SpecError
@@ -19,8 +19,9 @@ __all__ = ["bytes_of", "check", "most_runs"]
 
 FIRST_RUNS = 2
 """The file as written, whole and with the duration `first`."""
-ENDS = 4
-"""Runs by which each range shows its effect: both ends, alone and beside the middle of the others."""
+WAYS = 2
+"""A range shows its effect alone, and beside the middle of the others."""
+ENDS = 2
 
 
 def most_runs(space: Space) -> int:
@@ -35,7 +36,8 @@ def most_runs(space: Space) -> int:
     searched = space.generations * space.population * (2 if space.first else 1)
     small = parts * (parts + 1) // 2 + 2 * names + len(FACTORS) * names
     judged = (searched + small + FIRST_RUNS) * space.seeds
-    measured = ENDS * len(space.groups) + 2 * space.check + FIRST_RUNS + 1
+    looks = ENDS + max([QUARTERS, *(len(one.choices or ()) for one in space.variables.values())])
+    measured = WAYS * looks * len(space.groups) + 2 * space.check + FIRST_RUNS + 1
     return (judged + measured) * (2 if space.reference else 1)
 
 

@@ -69,6 +69,9 @@ def faults_of(error: ValidationError, model: type[BaseModel], at: str = "") -> l
     found = []
     for one in error.errors():
         loc, context = one["loc"], one.get("ctx", {})
+        number = one["type"] in _TYPES and loc[-1:] in (("float",), ("int",))
+        if number:  # pydantic names both branches of `float | int`
+            loc = loc[:-1]
         path = join(join(at, loc), context.get("at", ()))
         value = Written(context["value"]) if "value" in context else one["input"]
         if "rule" in context:  # raised by `refuse`
@@ -98,7 +101,9 @@ def faults_of(error: ValidationError, model: type[BaseModel], at: str = "") -> l
             word, name = _BOUNDS[one["type"]]
             found.append(Fault(path, f"must be {word} {context[name]:g}", value, "", "out-of-range"))
         elif one["type"] in _TYPES:
-            found.append(Fault(path, f"must be {_TYPES[one['type']]}", value, "", "wrong-type"))
+            kind = "a finite number" if one["type"] == "finite_number" else "a number"
+            rule = f"must be {kind if number else _TYPES[one['type']]}"
+            found.append(Fault(path, rule, value, "", "wrong-type"))
         else:
             found.append(Fault(path, one["msg"], value, "", one["type"].replace("_", "-")))
     return list(dict.fromkeys(found))

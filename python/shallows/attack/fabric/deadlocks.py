@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from shallows.attack.fabric.dependencies import Cycle, shortest_cycle
+from shallows.attack.fabric.dependencies import Cycle, Port, shortest_cycle
 from shallows.attack.fabric.scene import Case, Nothing, Scene, Table, cable_name
 from shallows.attack.objective import Objective
 from shallows.document.paths import Document
@@ -45,7 +45,9 @@ class Deadlocks:
     deadlocks: list[Deadlock]
     networks: int
     plain: bool
-    """Whether networks without a cable were searched: no route is static, and no link has a cost."""
+    """Whether networks without a cable were searched: no link has a cost."""
+    refused: Sequence[str] = ()
+    """Cables without which static routes lead in a circle, so that no run can lack them."""
 
     def record(self) -> dict[str, Any]:
         """See `Part`."""
@@ -59,7 +61,9 @@ class Deadlocks:
             }
             for one in self.deadlocks
         ]
-        return {"networks": self.networks, "searched_without_a_cable": self.plain, "deadlocks": rows}
+        return {"networks": self.networks, "searched_without_a_cable": self.plain, "deadlocks": rows} | {
+            "routes_in_a_circle_without": list(self.refused)
+        }
 
     def shown(self, objective: Objective | None) -> list[Table | str]:
         """See `Part`."""
@@ -68,13 +72,15 @@ class Deadlocks:
             f"{circles} (the whole one, and each without one cable)" if self.plain else circles
         ]
         if not self.plain:
-            lines.append(
-                "not searched: networks without a cable, since routes are static or links have costs"
-            )
+            lines.append("not searched: networks without a cable, since links have costs")
+        if self.refused:
+            lines.append(f"static routes lead in a circle without {', '.join(self.refused)}")
         for one in self.deadlocks[:SHOWN]:
             network = f"without {one.cable}" if one.cable else "the whole network"
             flows = ", ".join(f"{a} to {b}" for a, b in one.cycle.flows)
-            ends = "they deadlock" if one.stands else "they do not deadlock in this run"
+            ends = "they do not deadlock in this run"
+            if one.note:
+                ends = "they deadlock" if one.stands else f"their run failed: {one.note}"
             lines.append(f"{network}: {' waits for '.join(one.cycle.ports)}; flows {flows}: {ends}")
         return lines
 
@@ -91,21 +97,49 @@ def circles(scene: Scene) -> Deadlocks:
     lossless = scene.needs_lossless()
     cables = scene.needs_cables(MOST_CABLES)
     plain = scene.network.plain
-    found = []
+    found: list[Deadlock] = []
+    refused: list[str] = []
     for cable in (None, *(cables if plain else [])):
-        cycle = shortest_cycle(scene.network, cable or ())
+        try:
+            cycle = shortest_cycle(scene.network, cable or ())
+        except SpecError:
+            if cable is None:
+                raise
+            refused.append(cable_name(scene.network, cable))
+            continue
         if cycle is None:
             continue
-        document = _with_flows(scene, cycle, lossless)
+        found.append(_run(scene, cable, cycle, lossless))
+    return Deadlocks(found, 1 + len(cables) * plain, plain, refused)
+
+
+def _run(scene: Scene, cable: tuple[Port, Port] | None, cycle: Cycle, lossless: Sequence[str]) -> Deadlock:
+    """The run of the circle's flows. If they do not deadlock, all flows that make its waits run, and those
+    that the deadlock does not need are taken out."""
+
+    def tried(flows: list[tuple[str, str]]) -> Deadlock:
+        document = _with_flows(scene, flows, lossless)
         if cable:
             document = scene.without(document, [cable])
         note, stands = _stands(document, scene.runner)
-        found.append(Deadlock(cable and cable_name(scene.network, cable), cycle, stands, document, note))
-    return Deadlocks(found, 1 + len(cables) * plain, plain)
+        name = cable and cable_name(scene.network, cable)
+        return Deadlock(name, replace(cycle, flows=flows, more=[]), stands, document, note)
+
+    first = tried(cycle.flows)
+    if first.stands or not cycle.more:
+        return first
+    best = tried([*cycle.flows, *cycle.more])
+    if not best.stands:
+        return first
+    for flow in list(best.cycle.flows):
+        fewer = [one for one in best.cycle.flows if one != flow]
+        if fewer and (smaller := tried(fewer)).stands:
+            best = smaller
+    return best
 
 
-def _with_flows(scene: Scene, cycle: Cycle, lossless: Sequence[str]) -> Document:
-    """The file with the circle's flows as its only traffic, over the transport of its first lossless load."""
+def _with_flows(scene: Scene, flows: Sequence[tuple[str, str]], lossless: Sequence[str]) -> Document:
+    """The file with these flows as its only traffic, over the transport of its first lossless load."""
     base, loads = scene.document, scene.experiment["traffic"]
     priority = {name: load["transport"].get("priority", 0) for name, load in loads.items()}
     first = next((name for name in loads if str(priority[name]) in lossless), None)
@@ -113,15 +147,10 @@ def _with_flows(scene: Scene, cycle: Cycle, lossless: Sequence[str]) -> Document
         raise Nothing("needs a load of a lossless priority (`transport.priority`)")
     document = copy.deepcopy(base)
     own = base["traffic"][first].get("transport")
+    more = {"transport": own} if own else {}
     document["traffic"] = {
-        "circle": {
-            "kind": "bulk",
-            "from": [pair[0] for pair in cycle.flows],
-            "to": [pair[1] for pair in cycle.flows],
-            "pattern": "pairs",
-            "flows": FLOWS_OF_A_PAIR,
-        }
-        | ({"transport": own} if own else {})
+        f"circle-{number}": {"kind": "bulk", "from": a, "to": b, "flows": FLOWS_OF_A_PAIR} | more
+        for number, (a, b) in enumerate(flows)
     }
     document["pfc"] = dict(document.get("pfc", {})) | {"deadlock": "stop"}
     document.pop("probe", None)

@@ -8,9 +8,10 @@ several equal ways counts, whichever of them a flow's hash takes.
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -20,15 +21,22 @@ Port = int
 Table = dict[int, list[Port]]
 """By node the next ports towards a host."""
 
+MOST_PAIRS = 8
+"""Flows that are kept of those that make a wait."""
+
 __all__ = ["Cycle", "Network", "shortest_cycle"]
 
 
 @dataclass(frozen=True)
 class Cycle:
-    """Ports that wait for each other in a circle, and flows (sender, receiver) that make all these waits."""
+    """Ports that wait for each other in a circle, and flows (sender, receiver) that make all these waits.
+
+    `more` has further flows, of which each makes one of the waits too.
+    """
 
     ports: list[str]
     flows: list[tuple[str, str]]
+    more: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -48,9 +56,36 @@ class Network:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether its tables are those of a graph of its cables: no route is static, no link has a cost."""
-        as_written, as_graph = self.tables(), self._tables(self._graph(()))
-        return [_sets(table) for table in as_written] == [_sets(table) for table in as_graph]
+        """Whether its computed tables are those of a graph of its cables: no link has a cost."""
+        return _sets(self._computed) == _sets(self._tables(self._graph((), static=False)))
+
+    @cached_property
+    def _computed(self) -> list[Table]:
+        """The tables without static routes."""
+        document = json.loads(self.text)
+        if not document.get("routing", {}).pop("routes", None):
+            return self.tables()
+        return self._tables(json.dumps(document))
+
+    @cached_property
+    def _static(self) -> dict[tuple[int, int], list[Port]]:
+        """By node and host the next ports of static routes."""
+        found = {}
+        for row in json.loads(self.text).get("routing", {}).get("routes", []):
+            at, to, via = (self._chosen(row[key]) for key in ("at", "to", "via"))
+            for node in at:
+                ports = [n for n, port in enumerate(self.ports) if port["from"] == node and port["to"] in via]
+                found |= {(node, host): ports for host in to}
+        return found
+
+    def _chosen(self, patterns: str | list[str]) -> list[int]:
+        """The nodes that one of the patterns names."""
+        several = [patterns] if isinstance(patterns, str) else patterns
+        return [
+            place
+            for place, node in enumerate(self.nodes)
+            if any(_named(node["name"], pattern) for pattern in several)
+        ]
 
     def cables(self) -> list[tuple[Port, Port]]:
         """Both ports of each cable between two switches."""
@@ -64,12 +99,13 @@ class Network:
     def tables(self, without: Collection[Port] = ()) -> list[Table]:
         """By host, in order, the next ports of each node towards it without some ports, as the core has them.
 
-        A node from which a host cannot be reached has no ports towards it.
+        A node from which a host cannot be reached has no ports towards it. A static route has the ports that
+        are left, and the computed ones without any. Raises SpecError if it then leads in a circle.
         """
         return self._tables(self._graph(without) if without else self.text)
 
-    def _graph(self, without: Collection[Port]) -> str:
-        """An experiment over a graph of the cables that are left."""
+    def _graph(self, without: Collection[Port], *, static: bool = True) -> str:
+        """An experiment over a graph of the cables that are left, with the static routes over them."""
         kept = [number for number in range(len(self.ports)) if number not in without]
         cables = [number for number in kept if number < self.ports[number]["back"]]
         names = {host: [n["name"] for n in self.nodes if n["host"] is host] for host in (True, False)}
@@ -90,7 +126,18 @@ class Network:
             "transport": {"cc": "newreno"},
             "traffic": {"any": {"kind": "bulk", "from": hosts[0], "to": hosts[1]}},
         }
+        if static and (routes := self._routes(without)):
+            document["routing"] = {"routes": routes}
         return json.dumps(document)
+
+    def _routes(self, without: Collection[Port]) -> list[dict[str, Any]]:
+        name = [node["name"] for node in self.nodes]
+        left = {place: [p for p in ports if p not in without] for place, ports in self._static.items()}
+        return [
+            {"at": name[node], "to": name[host], "via": [name[self.ports[port]["to"]] for port in ports]}
+            for (node, host), ports in left.items()
+            if ports
+        ]
 
     def _tables(self, text: str) -> list[Table]:
         """The tables of an experiment over these nodes, with the numbers of this network's ports."""
@@ -117,25 +164,46 @@ class Network:
         return known[ends[0], ends[1]]
 
 
-def _sets(table: Table) -> dict[int, set[Port]]:
-    return {node: set(ports) for node, ports in table.items()}
+def _named(name: str, pattern: str) -> bool:
+    """Whether a pattern names a node: its name, with `*` for any text, or a range `h0..h7` (`select.rs`)."""
+    if ".." not in pattern:
+        return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name) is not None
+    parts = [re.fullmatch(r"(.*?)([0-9]+)", one) for one in (*pattern.split("..", 1), name)]
+    low, high, own = (one.groups() if one else ("", "") for one in parts)
+    if not low[0] == high[0] == own[0] or not own[1]:
+        return False
+    width = len(low[1]) if len(low[1]) == len(high[1]) else 1
+    return int(low[1]) <= int(own[1]) <= int(high[1]) and own[1] == str(int(own[1])).zfill(width)
+
+
+def _sets(tables: list[Table]) -> list[dict[int, set[Port]]]:
+    return [{node: set(ports) for node, ports in table.items()} for table in tables]
 
 
 def shortest_cycle(network: Network, without: Collection[Port] = ()) -> Cycle | None:
-    """The shortest circle of ports that wait for each other, or None: then no flows deadlock."""
+    """The shortest circle of ports that wait for each other, or None: then no flows deadlock.
+
+    Raises SpecError as `Network.tables` does.
+    """
     hosts = [place for place, node in enumerate(network.nodes) if node["host"]]
-    waits: dict[Port, dict[Port, tuple[int, int]]] = {}
+    waits: dict[Port, dict[Port, list[tuple[int, int]]]] = {}
     for host, table in zip(hosts, network.tables(without), strict=True):
         for sender in (one for one in hosts if one != host):
             for port, following in _steps(network, table, sender):
-                waits.setdefault(port, {}).setdefault(following, (sender, host))
+                pairs = waits.setdefault(port, {}).setdefault(following, [])
+                if len(pairs) < MOST_PAIRS:
+                    pairs.append((sender, host))
     cycles = [found for port in waits if (found := _back_to(port, waits))]
     if not cycles:
         return None
     ports = min(cycles, key=lambda cycle: (len(cycle), cycle))
-    pairs = [waits[a][b] for a, b in zip(ports, [*ports[1:], ports[0]], strict=True)]
-    names = [(network.nodes[a]["name"], network.nodes[b]["name"]) for a, b in dict.fromkeys(pairs)]
-    return Cycle([network.ports[port]["name"] for port in ports], names)
+    each = [waits[a][b] for a, b in zip(ports, [*ports[1:], ports[0]], strict=True)]
+    first = dict.fromkeys(pairs[0] for pairs in each)
+    more = dict.fromkeys(pair for pairs in each for pair in pairs if pair not in first)
+    named, others = (
+        [(network.nodes[a]["name"], network.nodes[b]["name"]) for a, b in pairs] for pairs in (first, more)
+    )
+    return Cycle([network.ports[port]["name"] for port in ports], named, others)
 
 
 def _steps(network: Network, table: Table, sender: int) -> list[tuple[Port, Port]]:
