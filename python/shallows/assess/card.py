@@ -60,7 +60,7 @@ class Candidate(NamedTuple):
 class Work:
     """The candidate and all runs of its card, by (row, cell, control).
 
-    `refused` says of (row, cell) why the checker refuses the candidate there. `edited` lists the criteria's
+    `refused` says of (row, cell) why the checker or the backend refuses it. `edited` lists the criteria's
     settings that the user's own file changed. `words` are the author's, for a row that asks for them.
     """
 
@@ -151,7 +151,7 @@ def _add(work: Work, candidate: Candidate, row: str, cell: dict[str, Any]) -> Sp
         except SpecError as error:
             if label != work.control or label in work.card.yardsticks:
                 raise
-            work.refused[row, cell["name"]] = str(error.faults[0])
+            work.refused[row, cell["name"]] = f"the experiment refuses this candidate: {error.faults[0]}"
             return error
     work.points.update(found)
     return None
@@ -185,12 +185,32 @@ def assess(work: Work, runner: Runner, progress: Progress | None = None, repeat:
 
     With `repeat` one run of a candidate in Python is made twice, and differences fail its cell.
     """
+    work = _possible(work, runner)
     found = _outcomes(work, runner, progress)
     if repeat:
         _repeat(work.control, runner, found)
     rows = [_row(work, row, about, found) for row, about in work.criteria.items() if "worst_of" not in about]
     rows += [_worst_of(row, about, rows) for row, about in work.criteria.items() if "worst_of" in about]
     return sorted(rows, key=lambda row: work.card.rows.index(row.id))
+
+
+def _possible(work: Work, runner: Runner) -> Work:
+    """The work without the cells that a backend refuses, each with the reason. Raises SpecError if it is all."""
+    refused, errors = dict(work.refused), []
+    for (row, cell, label), points in work.points.items():
+        mine = work.programs is not None and label == work.control
+        chosen = replace(runner, backend=work.programs) if mine and work.programs else runner
+        try:
+            chosen.identify(points[:1])
+        except SpecError as error:
+            errors.append(error)
+            refused.setdefault(
+                (row, cell), f"the backend {chosen.backend.name} refuses it: {error.faults[0]}"
+            )
+    left = {key: points for key, points in work.points.items() if key[:2] not in refused}
+    if errors and not left:
+        raise errors[0]
+    return replace(work, points=left, refused=refused)
 
 
 def _outcomes(work: Work, runner: Runner, progress: Progress | None) -> dict[Key, list[Outcome]]:
@@ -279,6 +299,7 @@ def _cell(
         if one in cell:
             whole.pop(other, None)
     if why := work.refused.get((row, name)):
-        return Cell(name, "not run", None, {}, f"the experiment refuses this candidate: {why}", whole)
+        return Cell(name, "not run", None, {}, why, whole)
     others = {each: found[row, name, each] for each in work.card.yardsticks}
-    return judge(name, whole, level, found[row, name, work.control], others)
+    own = found[row, name, work.control]
+    return judge(name, whole, level, own, others)._replace(run=own[0].run)

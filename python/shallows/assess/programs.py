@@ -107,13 +107,14 @@ class Programs:
 
     def run(self, experiment: Document, running: Running) -> Made:
         """See `Backend`. Connections start when those of the simulator's load would."""
+        from shallows.backends.linux import scenario
         from shallows.backends.linux.lab import programs
 
         simulated = Simulator().run(with_stand_ins(experiment), running)
         taken = {name for name, load in experiment["traffic"].items() if _replaced(load)}
         connections = simulated.tables["flows"].filter(_among("traffic", taken)).sort("id").to_dicts()
         lab = programs.Lab(tuple(self._commands(connections)), self.directory, kernel=self.linux.kernel)
-        rest = _without(experiment, taken, programs.IDLE)
+        rest = _without(experiment, taken, scenario.IDLE)
         outcome = programs.execute(rest, lab, None, lambda: running.cancelled, running.tell)
         running.tell(None)
         _held(outcome, experiment)

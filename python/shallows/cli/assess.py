@@ -140,7 +140,9 @@ def _programs(sender: str, receiver: str, how: How) -> Programs:
     if how.backend != "linux":
         faults.append(Fault("--sender", "needs --backend linux, which runs programs", how.backend))
     if all(text.rstrip().endswith("&") for text in (sender, receiver)):
-        faults.append(Fault("--sender", "must not end with & if --receiver does: one end starts the transfer"))
+        faults.append(
+            Fault("--sender", "must not end with & if --receiver does: one end starts the transfer")
+        )
     if faults:
         raise SpecError(faults)
     return Programs(sender, receiver, Linux().on_kernel(how.kernel) if how.kernel else Linux())
