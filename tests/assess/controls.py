@@ -157,3 +157,66 @@ class CountsAcks(Good):
         if ack.may_grow:
             slow = self.cwnd < (self.ssthresh or float("inf"))
             self.cwnd += self.mss if slow else self.mss * self.mss / self.cwnd
+
+
+class AnswersMarksTwice(Good):
+    """The fault: a mark quarters the window."""
+
+    def on_congestion(self, why, ack):
+        super().on_congestion(why, ack)
+        if why == "ecn":
+            self.cwnd = self.ssthresh = max(self.ssthresh / 2, 2 * self.mss)
+
+
+class KeepsWindowOnTimeout(Good):
+    """The fault: a timeout changes nothing."""
+
+    def on_congestion(self, why, ack):
+        if why != "timeout":
+            super().on_congestion(why, ack)
+
+
+class KeepsWindowWhenIdle(Good):
+    """The fault: it wakes with the window that it had before."""
+
+    def on_idle(self, ack):
+        pass
+
+
+class KeepsOldBaseRtt(Good):
+    """The fault: a round trip of 110 ms above the shortest that it ever saw takes it to four segments."""
+
+    def start(self, flow):
+        super().start(flow)
+        self.shortest = float("inf")
+
+    def on_ack(self, ack):
+        super().on_ack(ack)
+        self.shortest = min(self.shortest, ack.rtt or float("inf"))
+        if ack.rtt and ack.rtt > self.shortest + 0.11:
+            self.cwnd = self.ssthresh = 4 * self.mss
+
+
+class NeverBelowFour(Good):
+    """The fault: the window never falls below four segments."""
+
+    def on_congestion(self, why, ack):
+        super().on_congestion(why, ack)
+        self.ssthresh = max(self.ssthresh, 4 * self.mss)
+        self.cwnd = max(self.cwnd, 4 * self.mss)
+
+
+class SaysNaN(Good):
+    """The fault: a loss makes its window no number."""
+
+    name = "says-nan"
+
+    def on_congestion(self, why, ack):
+        self.cwnd = float("nan")
+
+
+class SaysNegative(Good):
+    """The fault: a loss makes its window negative."""
+
+    def on_congestion(self, why, ack):
+        self.cwnd = -5.0 * self.mss

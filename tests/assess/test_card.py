@@ -25,11 +25,16 @@ FAULTS = {
     "ignores-rate-cut": {"C21": "20 to 2 Mb/s, largest loss in 5 s"},
     "hides-marks": {"C13": "CoDel that marks"},
     "counts-acks": {"C18": "acknowledgements in 4 pieces"},
+    "answers-marks-twice": {"C13": "CoDel that marks, alone"},
+    "keeps-window-on-timeout": {"C7": "acknowledgements lost for 2 s"},
+    "keeps-window-when-idle": {"C20": "250 KB each 3 s after idle, largest loss"},
+    "keeps-old-base-rtt": {"C15": "40 to 160 to 40 ms"},
+    "never-below-four": {"C3": "32 flows, a fifth of a packet each"},
 }
 """For each planted fault a cell of each row that it turns. One cell that turns is enough to turn its row."""
 
-FEW, MORE = 3, {"C4": 5}
-"""Seeds of planted faults. Few widen the intervals, so that a row turns less easily. C4 varies much."""
+FEW, MORE = 3, {"C3": 5, "C4": 5, "C13": 5}
+"""Seeds of planted faults. Few widen the intervals, so that a row turns less easily. Some rows vary much."""
 
 
 @pytest.fixture(scope="module")
@@ -234,6 +239,14 @@ def test_a_control_that_crashes_is_named_and_the_card_goes_on(runner):
     assert "division by zero" in found["C16"].cells[0].error
     assert 'controls.py", line' in found["C16"].cells[0].error
     assert last.beside["cubic"] > 0
+
+
+@pytest.mark.parametrize(("control", "value"), [("says-nan", "nan"), ("says-negative", "-7240.0")])
+def test_a_window_that_is_no_window_is_named_and_the_card_goes_on(control, value, runner):
+    work = alone(card.plan(f"{CONTROLS}:{control}", True, ["C16"]))
+    [row] = card.assess(work, runner, repeat=False)
+    assert [cell.verdict for cell in row.cells] == ["failed"] * 3
+    assert f"on_congestion left cwnd = {value}, which must be a finite number above 0" in row.cells[0].error
 
 
 def test_a_control_that_is_not_repeatable_is_named(runner):

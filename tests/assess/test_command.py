@@ -1,7 +1,10 @@
 """`./shallows assess` as a command: JSON by its schema, the page, and expectations with JUnit's XML."""
 
+import base64
+import gzip
 import html
 import json
+import re
 from xml.etree import ElementTree
 
 import jsonschema
@@ -9,6 +12,8 @@ import pytest
 from conftest import ROOT, shallows
 from shallows.assess import expect
 from shallows.assess.criteria import card
+from shallows.document.load import load
+from shallows.document.points import expand
 from shallows.errors import SpecError
 
 QUICK = ("assess", "newreno", "--quick", "--row", "C16", "--row", "C22")
@@ -26,6 +31,12 @@ def test_it_answers_by_its_schema_and_writes_the_page(tmp_path):
     assert page.count("<figure>") == 1
     assert found["rows"][0]["reading"] in page
     assert "RFC 9743 sets no thresholds" in page
+    links = dict(re.findall(r'<a download="([^"]+)" href="data:[^,]+,([^"]+)"', page))
+    assert list(links) == ["C16.toml", "C16.flows.csv.gz", "C16.queues.csv.gz"]
+    (tmp_path / "C16.toml").write_bytes(base64.b64decode(links["C16.toml"]))
+    [point] = expand(load(tmp_path / "C16.toml"))
+    assert point.experiment["traffic"]["candidate"]["transport"]["cc"]["kind"] == "newreno"
+    assert b"arrived_bytes" in gzip.decompress(base64.b64decode(links["C16.flows.csv.gz"])).splitlines()[0]
 
 
 def test_expectations_decide_the_status_and_reach_junit(tmp_path):
@@ -73,8 +84,8 @@ def test_a_discipline_has_a_card_of_its_own(tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((), "needs a CONTROL, or --queue NAME"),
-        (("cubic", "--queue", "codel"), "needs a CONTROL, or --queue NAME"),
+        ((), "needs one of CONTROL, --queue NAME"),
+        (("cubic", "--queue", "codel"), "needs one of CONTROL, --queue NAME"),
         (("--queue", "codel", "--card", "l4s"), "--queue has a card of its own"),
         (("cubic", "--card", "wireless"), "must be one of rfc9743, l4s, datacentre"),
         (("cubic", "--card", "l4s", "--row", "C2"), "must be one of L1 to L9"),

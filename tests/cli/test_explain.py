@@ -71,8 +71,44 @@ def test_a_silence_ends_by_the_retransmission_timer(tmp_path):
 def test_a_flow_without_data_has_its_handshake_told(tmp_path):
     bulk = {"kind": "bulk", "from": "l0", "to": "r0"}
     told = list(sentences(story(tmp_path, bulk, "40ms", **cut("0.2ms", "30ms"))))
-    assert "1 packet of its handshake was lost." in told
+    assert "1 packet of its handshake was lost, and the handshake did not end." in told
     assert not any("data was lost" in line for line in told)
+
+
+def test_the_window_of_the_receiver_is_told_from_the_senders(tmp_path):
+    """Four packets fill a fifth of the path, so nothing is lost and the window of ten never counts."""
+    run = shallows.run(
+        NETWORK
+        | {
+            "duration": "20ms",
+            "traffic": {"x": {"kind": "bulk", "from": "l0", "to": "r0"}},
+            "transport": {"profile": "linux", "cc": "newreno", "receive_window": "4pkt"},
+        },
+        store=tmp_path,
+    )
+    waits = tell(run.tables, 0, 200 * MS, 4 * 1448).waits
+    assert waits["receiver"] > 0.7 * sum(waits.values())
+    assert "window" not in waits
+    said = command("explain", run.hash, "0", "--store", tmp_path, cwd=tmp_path).stdout
+    assert "(the receiver's window)" in said
+
+
+def test_repeats_after_lost_acknowledgements_are_needless(tmp_path):
+    lost = {"at": "5ms", "link": "right->left", "loss": 1.0}
+    events = {"event": {"a": lost, "b": lost | {"at": "500ms", "loss": 0.0}}}
+    bulk = {"kind": "bulk", "from": "l0", "to": "r0", "bytes": "50KB"}
+    found = story(tmp_path, bulk, "1500ms", **events)
+    assert (found.episodes, found.needless) == ([], found.flow["retransmissions"])
+    assert found.needless > 0
+    assert found.waits["timer"] > 0.5 * found.until
+    assert any("needless: no earlier copy was lost" in line for line in sentences(found))
+
+
+def test_a_run_without_connections_has_none_to_explain(tmp_path):
+    late = {"x": {"kind": "bulk", "from": "l0", "to": "r0", "start": "1s"}}
+    run = shallows.run(NETWORK | {"duration": "20ms", "traffic": late}, store=tmp_path)
+    said = command("explain", run.hash, "0", "--store", tmp_path, cwd=tmp_path).stderr
+    assert "must be a connection, and the run has none" in said
 
 
 def test_a_probe_is_told_from_the_retransmission_timer(tmp_path):

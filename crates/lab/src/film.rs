@@ -163,14 +163,15 @@ impl Filming {
         found
     }
 
-    /// Number, load and ends of each flow of the looks; window, rate, estimate and round-trip time of each look.
+    /// Number, load and ends of each flow of the looks; window, rate, estimate, round-trip time, data in flight and
+    /// arrived data of each look.
     fn flows(
         &mut self,
         table: &TableData,
         looked: &[u64],
         spans: &[f64],
         bears: &[f64],
-    ) -> (Vec<Value>, [Vec<f64>; 4]) {
+    ) -> (Vec<Value>, [Vec<f64>; 6]) {
         let id = numbers(table, "id");
         let mut places: BTreeMap<u32, usize> = BTreeMap::new();
         for (row, id) in id.iter().enumerate() {
@@ -228,7 +229,8 @@ impl Filming {
                 .collect()
         };
         let srtt = spread("srtt_ps").into_iter().map(|ps| ps / 1e6).collect();
-        (ends, [spread("cwnd_bytes"), rate, spread("alpha"), srtt].map(narrowed))
+        let flight = spread("flight_bytes");
+        (ends, [spread("cwnd_bytes"), rate, spread("alpha"), srtt, flight, arrived].map(narrowed))
     }
 
     /// The columns of the connections that the chunk shows, and what each connection had got before it.

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from shallows.assess import cells, edits, words
+from shallows.assess import programs as outside
 from shallows.assess.criteria import CARDS, QUEUE, Card, card, criterion
 from shallows.assess.judge import Cell, badness, confidence, judge
 from shallows.document.load import load
@@ -59,7 +60,7 @@ class Candidate(NamedTuple):
 class Work:
     """The candidate and all runs of its card, by (row, cell, control).
 
-    `refused` says of (row, cell) why the checker refuses the candidate there. `edited` lists the criteria's
+    `refused` says of (row, cell) why the checker or the backend refuses it. `edited` lists the criteria's
     settings that the user's own file changed. `words` are the author's, for a row that asks for them.
     """
 
@@ -71,6 +72,8 @@ class Work:
     refused: dict[tuple[str, str], str] = field(default_factory=dict)
     edited: list[str] = field(default_factory=list)
     words: dict[str, str] = field(default_factory=dict)
+    programs: outside.Programs | None = None
+    """The programs that are the candidate, if it is no control."""
 
     @property
     def python(self) -> bool:
@@ -89,11 +92,13 @@ def plan(
     rows: Sequence[str] = (),
     criteria: Path | None = None,
     kind: str = CARDS[0],
+    programs: outside.Programs | None = None,
 ) -> Work:
     """All runs of a card. Raises SpecError for a control or a row that there is not.
 
     `control` is that, or a queue discipline if `kind` is `criteria.QUEUE`. `criteria` is a TOML file, whose
-    tables change bounds of rows (`[C2]` with `at_most = 1.5`) or give the author's words.
+    tables change bounds of rows (`[C2]` with `at_most = 1.5`) or give the author's words. With `programs`
+    these are the candidate, and `control` is their name. All runs then count from their start.
     """
     if kind not in (*CARDS, QUEUE):
         raise SpecError([Fault("--card", f"must be one of {', '.join(CARDS)}", kind)])
@@ -104,12 +109,16 @@ def plan(
     read = {row: criterion(kind, row) for row in rows or chosen.rows}
     for about in read.values():
         cells.choose(about, quick)
-    candidate = _named(control, "--queue" if kind == QUEUE else "CONTROL")
+    if programs is None:
+        candidate = _named(control, "--queue" if kind == QUEUE else "CONTROL")
+    else:
+        candidate = Candidate(outside.PLACE["kind"], "", {"name": outside.PLACE["name"]})
     told = edits.apply(read, chosen, criteria) if criteria else edits.Edits([], {})
     asked = any("words" in about for about in read.values())
-    spoken = words.of(candidate.name, candidate.module) if asked else {}
+    spoken = words.of(candidate.name, candidate.module) if asked and programs is None else {}
     seeds = QUICK_SEEDS if quick else FULL_SEEDS
-    work = Work(chosen, control.rpartition(":")[2], seeds, read, {}, {}, told.words, spoken | told.given)
+    name = control.rpartition(":")[2] if programs is None else control
+    work = Work(chosen, name, seeds, read, {}, {}, told.words, spoken | told.given, programs)
     refusals = [
         error
         for row in read
@@ -131,12 +140,18 @@ def _add(work: Work, candidate: Candidate, row: str, cell: dict[str, Any]) -> Sp
             document["python"] = {"modules": [each.module]}
         for path, value in cell["set"].items():
             set_path(document, path, _filled(value, each))
+        if work.programs:
+            document["warmup"] = "0s"  # programs have none, and a ratio needs equal spans
         try:
-            found[row, cell["name"], label] = list(expand(load(document)))
+            points = list(expand(load(document)))
+            if work.programs and label == work.control:
+                if why := outside.refusal(points[0].experiment):
+                    raise SpecError([Fault("traffic", why)])
+            found[row, cell["name"], label] = points
         except SpecError as error:
             if label != work.control or label in work.card.yardsticks:
                 raise
-            work.refused[row, cell["name"]] = str(error.faults[0])
+            work.refused[row, cell["name"]] = f"the experiment refuses this candidate: {error.faults[0]}"
             return error
     work.points.update(found)
     return None
@@ -170,14 +185,48 @@ def assess(work: Work, runner: Runner, progress: Progress | None = None, repeat:
 
     With `repeat` one run of a candidate in Python is made twice, and differences fail its cell.
     """
-    every = [point for points in work.points.values() for point in points]
-    outcomes = iter(runner.run(every, metrics=True, progress=progress))
-    found = {key: [next(outcomes) for _ in points] for key, points in work.points.items()}
+    work = _possible(work, runner)
+    found = _outcomes(work, runner, progress)
     if repeat:
         _repeat(work.control, runner, found)
     rows = [_row(work, row, about, found) for row, about in work.criteria.items() if "worst_of" not in about]
     rows += [_worst_of(row, about, rows) for row, about in work.criteria.items() if "worst_of" in about]
     return sorted(rows, key=lambda row: work.card.rows.index(row.id))
+
+
+def _possible(work: Work, runner: Runner) -> Work:
+    """The work without the cells that a backend refuses, each with the reason. Raises SpecError if it is all."""
+    refused, errors = dict(work.refused), []
+    for (row, cell, label), points in work.points.items():
+        mine = work.programs is not None and label == work.control
+        chosen = replace(runner, backend=work.programs) if mine and work.programs else runner
+        try:
+            chosen.identify(points[:1])
+        except SpecError as error:
+            errors.append(error)
+            refused.setdefault(
+                (row, cell), f"the backend {chosen.backend.name} refuses it: {error.faults[0]}"
+            )
+    left = {key: points for key, points in work.points.items() if key[:2] not in refused}
+    if errors and not left:
+        raise errors[0]
+    return replace(work, points=left, refused=refused)
+
+
+def _outcomes(work: Work, runner: Runner, progress: Progress | None) -> dict[Key, list[Outcome]]:
+    """The runs of each cell. Those of programs have a backend of their own."""
+    mine = {key for key in work.points if work.programs and key[2] == work.control}
+    found: dict[Key, list[Outcome]] = {}
+    for keys, backend in ((work.points.keys() - mine, runner.backend), (mine, work.programs)):
+        if not keys or backend is None:
+            continue
+        chosen = [key for key in work.points if key in keys]
+        done = sum(map(len, found.values()))
+        told = progress and (lambda many, failed, done=done: progress(done + many, failed))
+        every = [point for key in chosen for point in work.points[key]]
+        outcomes = iter(replace(runner, backend=backend).run(every, metrics=True, progress=told))
+        found |= {key: [next(outcomes) for _ in work.points[key]] for key in chosen}
+    return found
 
 
 def _repeat(control: str, runner: Runner, found: dict[Key, list[Outcome]]) -> None:
@@ -250,6 +299,7 @@ def _cell(
         if one in cell:
             whole.pop(other, None)
     if why := work.refused.get((row, name)):
-        return Cell(name, "not run", None, {}, f"the experiment refuses this candidate: {why}", whole)
+        return Cell(name, "not run", None, {}, why, whole)
     others = {each: found[row, name, each] for each in work.card.yardsticks}
-    return judge(name, whole, level, found[row, name, work.control], others)
+    own = found[row, name, work.control]
+    return judge(name, whole, level, own, others)._replace(run=own[0].run)

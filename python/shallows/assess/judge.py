@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from shallows.assess import measures
 from shallows.execution.jobs import Outcome
+from shallows.results.store import StoredRun
 from shallows.statistics.estimates import Estimate, mean_within, paired_ratio
 
 __all__ = ["ROW_ERROR", "Cell", "badness", "confidence", "judge"]
@@ -26,6 +27,7 @@ class Cell(NamedTuple):
     """A cell's verdict and estimate, the yardsticks' means, and the error of a run that failed.
 
     `about` is the criterion with what the cell says otherwise. `against` names the yardstick of the estimate.
+    `run` is the candidate's first one, if it did not fail.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Cell(NamedTuple):
     error: str
     about: dict[str, Any]
     against: str = ""
+    run: StoredRun | None = None
 
 
 def confidence(about: Mapping[str, Any]) -> float:

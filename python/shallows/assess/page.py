@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,15 @@ from shallows import terminal
 from shallows.assess import show
 from shallows.assess.card import Row, Work
 from shallows.assess.judge import Cell
+from shallows.document.settings import text_of
 from shallows.errors import StoreError
 from shallows.figures import forest, style
 from shallows.files import write_whole
 from shallows.statistics.estimates import Estimate
 from shallows.studies.page import place
+
+TRACES = ("flows", "queues", "flow_trace", "port_trace")
+"""Tables of a row's first run that the page holds, so that others can compare their own with them."""
 
 __all__ = ["write"]
 
@@ -29,6 +34,7 @@ def write(path: Path, work: Work, rows: list[Row], repeat: str) -> None:
     for row, record in zip(rows, found["rows"], strict=True):
         record["image"] = _image(row)
         record["reading"] = show.reading(work.control, row)
+        record["files"] = _files(row)
         for cell, each in zip(row.cells, record["cells"], strict=True):
             each["estimate"] = str(cell.estimate) if cell.estimate else ""
             each["bound"] = show.bound(cell.about)
@@ -44,6 +50,22 @@ def write(path: Path, work: Work, rows: list[Row], repeat: str) -> None:
         write_whole(path, text.encode())
     except OSError as error:
         raise StoreError(f"the page {path} cannot be written: {error.strerror or error}") from error
+
+
+def _files(row: Row) -> dict[str, str]:
+    """The worst cell's experiment and traces by their file names, each as a link that needs no server."""
+    run = row.cells[0].run if row.cells else None
+    if run is None:
+        return {}
+    files = {f"{row.id}.toml": ("application/toml", text_of(run.experiment).encode())}
+    for name in TRACES:
+        if name in run.tables and len(run.tables[name]):
+            # Without the time that gzip writes, equal traces give equal pages.
+            data = gzip.compress(run.tables[name].write_csv().encode(), mtime=0)
+            files[f"{row.id}.{name}.csv.gz"] = ("application/gzip", data)
+    return {
+        name: f"data:{kind};base64,{base64.b64encode(data).decode()}" for name, (kind, data) in files.items()
+    }
 
 
 def _counts(rows: list[Row]) -> list[tuple[str, int]]:

@@ -135,9 +135,12 @@ def command(
     kernel: str | None,
     criteria: Path | None = None,
     kind: str = CARDS[0],
+    programs: tuple[str, str] | None = None,
 ) -> str:
-    """The command that makes the card."""
+    """The command that makes the card. `programs` are the commands of the sender and the receiver."""
     subject = ["--queue", control] if kind == QUEUE else [control]
+    if programs:
+        subject = ["--sender", programs[0], "--receiver", programs[1]]
     more = ["--card", kind] if kind in CARDS[1:] else []
     more += ["--quick"] if quick else []
     more += ["--backend", backend] if backend != "simulator" else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,13 @@ from shallows.cli.options import How, Json, Junit, makes_runs
 from shallows.document.places import program
 from shallows.errors import Fault, SpecError
 
+if TYPE_CHECKING:
+    from shallows.assess.programs import Programs
+
 __all__ = ["assess"]
+
+PROGRAM = "program"
+"""The name of a candidate that is a pair of commands."""
 
 HANGS = "600s"
 """The time limit of a run of a class in Python, which may never return. The card then goes on."""
@@ -41,6 +47,20 @@ def assess(
             show_default=False,
         ),
     ] = None,
+    sender: Annotated[
+        str,
+        typer.Option(
+            metavar="COMMAND",
+            help="A program in place of a control: its command on the sending host. {peer} and {port} are filled.",
+            show_default=False,
+        ),
+    ] = "",
+    receiver: Annotated[
+        str,
+        typer.Option(
+            metavar="COMMAND", help="The program's command on the receiving host.", show_default=False
+        ),
+    ] = "",
     quick: Annotated[bool, typer.Option("--quick", help="Five seeds in place of thirty.")] = False,
     row: Annotated[list[str], typer.Option(metavar="C2", help="This row only; may be repeated.")] = [],  # noqa: B006
     criteria: Annotated[
@@ -70,14 +90,17 @@ def assess(
 
     if junit is not None and expect is None:
         raise SpecError([Fault("--junit", "requires --expect")])
-    if bool(control) == (queue is not None):
-        raise SpecError([Fault("assess", "needs a CONTROL, or --queue NAME, and not both", control or queue)])
+    chosen = [each for each in (control, queue, sender or receiver) if each]
+    if len(chosen) != 1:
+        rule = "needs one of CONTROL, --queue NAME, or --sender and --receiver COMMAND"
+        raise SpecError([Fault("assess", rule, ", ".join(chosen) or None)])
     if queue is not None:
         if kind != CARDS[0]:
             raise SpecError([Fault("--card", "applies to a CONTROL; --queue has a card of its own", kind)])
         kind = QUEUE
-    subject = queue or control
-    work = card.plan(subject, quick, row, criteria, kind)
+    programs = _programs(sender, receiver, how) if sender or receiver else None
+    subject = queue or control or PROGRAM
+    work = card.plan(subject, quick, row, criteria, kind, programs)
     wanted = expected.read(expect, work.card, work.criteria) if expect else {}
     if work.python and how.timeout is None and how.backend == "simulator":
         how = replace(how, timeout=HANGS)
@@ -85,7 +108,8 @@ def assess(
     with how.report("assess", work.runs) as told:
         rows = card.assess(work, runner, told)
     judged = expected.judge(wanted, rows)
-    repeat = show.command(program(), subject, quick, how.backend, how.kernel, criteria, kind)
+    commands = (sender, receiver) if programs else None
+    repeat = show.command(program(), subject, quick, how.backend, how.kernel, criteria, kind, commands)
     if junit is not None:
         expected.junit(junit, work.control, judged, rows)
     if out is not None:
@@ -103,3 +127,22 @@ def assess(
     failed = any(each.verdict == "failed" and each.id not in wanted for each in rows)
     if failed or any(each.verdict != "holds" for each in judged):
         raise typer.Exit(1)
+
+
+def _programs(sender: str, receiver: str, how: How) -> Programs:
+    """The candidate of two commands. Raises SpecError."""
+    from shallows.assess.programs import Programs
+    from shallows.backends.linux.backend import Linux
+
+    faults = []
+    if not (sender and receiver):
+        faults.append(Fault("--sender", "needs --receiver too, since each end has a command"))
+    if how.backend != "linux":
+        faults.append(Fault("--sender", "needs --backend linux, which runs programs", how.backend))
+    if all(text.rstrip().endswith("&") for text in (sender, receiver)):
+        faults.append(
+            Fault("--sender", "must not end with & if --receiver does: one end starts the transfer")
+        )
+    if faults:
+        raise SpecError(faults)
+    return Programs(sender, receiver, Linux().on_kernel(how.kernel) if how.kernel else Linux())

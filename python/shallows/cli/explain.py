@@ -37,7 +37,9 @@ WAITS = {
     "window": "waiting for acknowledgements (its window)",
     "application": "without data to send",
     "port": "waiting for its host's own port",
+    "receiver": "waiting for acknowledgements (the receiver's window)",
     "clock": "waiting for its own clock (pacing or a timer)",
+    "timer": "waiting for a retransmission timer",
     "handshake": "in the handshake",
     "sending": "sending",
 }
@@ -56,8 +58,11 @@ def explain(
     known = tables["flows"]
     if flow not in known["id"]:
         last = known["id"].max()
-        raise SpecError([Fault("FLOW", f"must be a connection of the run, 0 to {last}", flow)])
-    story = tell(tables, flow, _min_rto(experiment, known, flow))
+        rule = "must be a connection, and the run has none"
+        if last is not None:
+            rule = f"must be a connection of the run, 0 to {last}"
+        raise SpecError([Fault("FLOW", rule, flow)])
+    story = tell(tables, flow, *_bounds(experiment, known, flow))
     if as_json:
         terminal.print_json({"run": title, **_document(story)})
         return
@@ -65,8 +70,11 @@ def explain(
         terminal.say(sentence)
 
 
-def _min_rto(experiment: dict[str, Any], flows: Any, flow: int) -> int:
-    """The least retransmission timeout of the connection, in ps. Raises SpecError for other transports."""
+def _bounds(experiment: dict[str, Any], flows: Any, flow: int) -> tuple[int, int]:
+    """The least retransmission timeout in ps, and the receive window in bytes or 0 for none.
+
+    Raises SpecError for other transports than TCP.
+    """
     from shallows import _core
     from shallows.document.schema import facts
 
@@ -76,7 +84,14 @@ def _min_rto(experiment: dict[str, Any], flows: Any, flow: int) -> int:
         rule = f"must be a connection of TCP to be explained; this one is over {other}"
         raise SpecError([Fault("FLOW", rule, flow)])
     part = {"traffic": {load: experiment["traffic"][load]}}
-    return _core.numbers(json.dumps(part))[f"traffic.{load}.transport.min_rto"]
+    numbers = _core.numbers(json.dumps(part))
+    place = f"traffic.{load}.transport"
+    window = str(transport.get("receive_window", "none"))
+    if window.endswith("pkt"):
+        size = int(window.removesuffix("pkt")) * numbers[f"{place}.mss"]
+    else:
+        size = 0 if window == "none" else _core.parse_quantity("bytes", window)
+    return numbers[f"{place}.min_rto"], size
 
 
 def sentences(story: Story) -> Iterator[str]:
@@ -84,13 +99,15 @@ def sentences(story: Story) -> Iterator[str]:
     about = story.flow
     ended = f"ended at {_time(about['end_ps'])}" if about["end_ps"] is not None else "did not end in the run"
     who = f"Flow {about['id']} (class {about['class']}, {about['cc']})"
-    path = f"over {', '.join(story.ports)}" if story.ports else "and sent no data"
-    yield f"{who} went from {about['src']} to {about['dst']} {path}."
-    sent = f"{_count(story.packets, 'packet')} of data, {about['retransmissions']} of them repeats"
-    yield f"It began at {_time(about['start_ps'])}, {ended}, and sent {sent}."
+    path = f" over {', '.join(story.ports)}" if story.ports else ""
+    yield f"{who} went from {about['src']} to {about['dst']}{path}."
+    repeats = about["retransmissions"] or "none"
+    sent = f"{_count(story.packets, 'packet')} of data, {repeats} of them repeats"
+    yield f"It began at {_time(about['start_ps'])}, {ended}, and sent {sent if story.packets else 'no data'}."
     if story.handshakes_lost:
         lost = story.handshakes_lost
-        yield f"{_count(lost, 'packet')} of its handshake {_was(lost)} lost."
+        end = "" if story.packets else ", and the handshake did not end"
+        yield f"{_count(lost, 'packet')} of its handshake {_was(lost)} lost{end}."
     for episode in story.episodes[:MOST]:
         yield _told(episode)
     if left := story.episodes[MOST:]:
@@ -98,12 +115,16 @@ def sentences(story: Story) -> Iterator[str]:
         yield f"{_count(len(left), 'further episode')} with {_count(packets, 'loss', 'losses')} followed."
     if story.packets and not story.episodes:
         yield "None of its data was lost."
+    if story.needless:
+        count = story.needless
+        yield f"{_count(count, 'repeat')} {_was(count)} needless: no earlier copy was lost."
     if story.acks_lost:
         yield f"{_count(story.acks_lost, 'packet')} of its receiver {_was(story.acks_lost)} lost."
     if story.marked and story.first_mark is not None:
-        places = ", ".join(f"{count} at {port}" for port, count in story.marked.items())
         marked = sum(story.marked.values())
-        told = f"{_count(marked, 'packet')} of data {_was(marked)} marked, {places}"
+        several = len(story.marked) > 1
+        places = ", ".join(f"{f'{count} ' * several}at {port}" for port, count in story.marked.items())
+        told = f"{_count(marked, 'packet')} of data {_was(marked)} marked{',' * several} {places}"
         reduced = _count(about["ecn_reductions"], "time")
         yield f"{told}, the first at {_time(story.first_mark)}. Marks reduced the window {reduced}."
     if story.waits:
@@ -125,6 +146,8 @@ def _told(episode: Episode) -> str:
     )
     colon = ":" if len(episode.places) > 1 else ""
     told = f"{_count(episode.packets, 'packet')} {_was(episode.packets)} lost {when}{colon} {places}"
+    if episode.repeats:
+        told += f"; {episode.repeats} of them {_was(episode.repeats, 'was a repeat', 'were repeats')}"
     if episode.again is None:
         return f"{told}; the run ended before {_was(episode.packets, 'it was', 'they were')} sent again."
     how = HOW[episode.how].format(them=them, silence=_time(episode.silence))
@@ -164,6 +187,7 @@ def _document(story: Story) -> dict[str, Any]:
         "marked": story.marked,
         "acks_lost": story.acks_lost,
         "handshakes_lost": story.handshakes_lost,
+        "needless": story.needless,
         "waits_ps": story.waits,
         "sentences": list(sentences(story)),
     }

@@ -27,11 +27,15 @@ Tables = Mapping[str, pl.DataFrame]
 
 
 class Episode(NamedTuple):
-    """Losses and their repair. Times are in ps, windows in bytes; None is what the run does not show."""
+    """Losses and their repair. Times are in ps, windows in bytes; None is what the run does not show.
+
+    `repeats` of the `packets` were lost again.
+    """
 
     begin: int
     end: int
     packets: int
+    repeats: int
     places: dict[tuple[str, str], int]
     how: str
     silence: int
@@ -54,6 +58,8 @@ class Story:
     first_mark: int | None = None
     acks_lost: int = 0
     handshakes_lost: int = 0
+    needless: int = 0
+    """Repeats of data of which no earlier copy was lost."""
     until: int = 0
     waits: dict[str, int] = field(default_factory=dict)
 
@@ -88,8 +94,11 @@ def see(tables: Tables, flow: int) -> Seen | None:
     return Seen(about, data, sent, acks, lost.sort("time_ps"))
 
 
-def tell(tables: Tables, flow: int, min_rto: int) -> Story:
-    """The story of a connection. `min_rto` is in ps. Raises KeyError for a number that no connection has."""
+def tell(tables: Tables, flow: int, min_rto: int, receive_window: int = 0) -> Story:
+    """The story of a connection. `min_rto` is in ps, `receive_window` in bytes or 0 for none.
+
+    Raises KeyError for a number that no connection has.
+    """
     seen = see(tables, flow)
     if seen is None:
         raise KeyError(flow)
@@ -109,9 +118,17 @@ def tell(tables: Tables, flow: int, min_rto: int) -> Story:
         marks["time_ps"].min() if len(marks) else None,  # type: ignore[arg-type]
         len(lost.filter(pl.col("reverse") == 1)),
         len(handshakes),
+        _needless(sent, mine),
         int(sent["time_ps"].max() or 0),  # type: ignore[arg-type]
-        _waits(tables, about, sent, acks),
+        _waits(tables, about, sent, acks, trace, receive_window),
     )
+
+
+def _needless(sent: pl.DataFrame, lost: pl.DataFrame) -> int:
+    """The number of repeats that left although no earlier copy was lost."""
+    gone: dict[int, int] = dict(lost.group_by("seq").agg(pl.len()).rows())
+    copies: dict[int, int] = dict(sent.group_by("seq").agg(pl.len()).rows())
+    return sum(max(count - 1 - gone.get(seq, 0), 0) for seq, count in copies.items())
 
 
 def _lost(tables: Tables, rows: pl.DataFrame, flow: int) -> pl.DataFrame:
@@ -180,6 +197,7 @@ def _episode(
         begin,
         end,
         len(lost),
+        len(lost) - lost["seq"].n_unique(),
         dict(Counter(zip(lost["port"], lost["cause"], strict=True))),
         how,
         silence,
@@ -212,7 +230,14 @@ def _how(
     return ("timeout" if silence >= min_rto else "probe"), silence
 
 
-def _waits(tables: Tables, about: dict[str, Any], sent: pl.DataFrame, acks: pl.DataFrame) -> dict[str, int]:
+def _waits(
+    tables: Tables,
+    about: dict[str, Any],
+    sent: pl.DataFrame,
+    acks: pl.DataFrame,
+    trace: pl.DataFrame,
+    receive_window: int,
+) -> dict[str, int]:
     """The time until the last packet left, in ps by cause."""
     if sent.is_empty():
         return {}
@@ -222,6 +247,7 @@ def _waits(tables: Tables, about: dict[str, Any], sent: pl.DataFrame, acks: pl.D
     landed = acks["landed_ps"].unique().sort().to_numpy()
     mine = tables["messages"].filter(pl.col("flow") == about["id"]).sort("start_ps")
     starts, earlier = mine["start_ps"].to_numpy(), (mine["bytes"].cum_sum() - mine["bytes"]).to_numpy()
+    looked, windows = trace["time_ps"].to_numpy(), trace["cwnd_bytes"].to_numpy()
     waits: Counter[str] = Counter()
     previous, upto = int(about["start_ps"]), 0
     for k, (time, port, size, seq, payload) in enumerate(
@@ -232,6 +258,11 @@ def _waits(tables: Tables, about: dict[str, Any], sent: pl.DataFrame, acks: pl.D
             new = slice(*np.searchsorted(starts, [previous, begins], "right"))
             fresh = bool((earlier[new] <= upto).any())
             cause = "handshake" if k == 0 else "application" if fresh else _cause(begins, landed, others)
+            if cause == "clock" and seq < upto:
+                cause = "timer"
+            if cause == "window" and receive_window:
+                last = int(np.searchsorted(looked, previous, "right")) - 1
+                cause = "receiver" if last >= 0 and windows[last] >= receive_window else cause
             waits[cause] += begins - previous
         waits["sending"] += time - max(begins, previous)
         previous, upto = time, max(upto, seq + payload)

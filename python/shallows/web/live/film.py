@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 PORT_METRICS = ("queue", "busy", "marks", "drops")
 """Packets held; share of the interval in which it transmitted; packets marked and dropped in the interval."""
 
-FLOW_METRICS = ("cwnd", "rate", "alpha", "srtt")
-"""Bytes; bit/s that arrived in the interval; DCTCP's or Prague's estimate; smoothed round-trip time in us.
+FLOW_METRICS = ("cwnd", "rate", "alpha", "srtt", "flight", "arrived")
+"""Window in bytes; bit/s that arrived in the interval; DCTCP's or Prague's estimate; smoothed round-trip time
+in us; bytes in flight as the sender counts; bytes that arrived so far.
 
 Bytes count as they arrive, in order or not, each once, and a packet when its last bit arrives. So an interval
 may seem to have a packet more than its links carry; a rate is at most that of the slower end's links.
@@ -178,8 +179,9 @@ class Filming:
                 for end, node in (("from", src), ("to", dst))
             ]
             rate[:, column] = np.minimum(rate[:, column], np.minimum(*most))
-        cwnd, alpha, srtt = (spread(table[name])[:, kept] for name in ("cwnd_bytes", "alpha", "srtt_ps"))
-        return {"flows": ends}, [cwnd, rate, alpha, srtt / 1e6]
+        names = ("cwnd_bytes", "alpha", "srtt_ps", "flight_bytes")
+        cwnd, alpha, srtt, flight = (spread(table[name])[:, kept] for name in names)
+        return {"flows": ends}, [cwnd, rate, alpha, srtt / 1e6, flight, arrived[:, kept]]
 
 
 def pack(head: dict[str, Any], body: list[Any]) -> bytes:

@@ -22,6 +22,9 @@ function rowsOf(film, port = 0) {
     { key: "alpha", title: "Alpha, marked share", optional: true },
     { key: "srtt", title: long ? "Smoothed RTT (ms)" : "Smoothed RTT (us)", scale: long ? 1e-3 : 1 },
     { key: "marks", title: "Marked (solid), dropped (dashed)" },
+    // Time and sequence, of a chosen flow: the slope is its rate. The sender counts data as in flight until their
+    // acknowledgement comes, so that the lines are further apart than data on the way alone.
+    { key: "arrived", title: "Sequence (kB): arrived (solid), and in flight on top (dashed)", scale: 1e-3, chosen: true },
   ];
 }
 
@@ -65,7 +68,8 @@ export class Charts {
     if (film.flows.has(flow) && !shown.some((each) => each.id === flow)) shown.push(film.flows.get(flow));
     // Of two schemes both have the rows that one of them fills, so that rows stand side by side.
     const filled = (row) => (scales ? row.key in scales : shown.some((each) => each[row.key].some((v) => v === v)));
-    const rows = rowsOf(film, port).filter((row) => !row.optional || filled(row));
+    const one = film.flows.get(flow);
+    const rows = rowsOf(film, port).filter((row) => (row.chosen ? one : !row.optional || filled(row)));
     const colours = theme(dark);
     this.unit = unitOf(film.header.duration_ps);
     const times = Array.from({ length: film.done }, (_, look) => film.time(look) / this.unit[1]);
@@ -83,6 +87,12 @@ export class Charts {
             label: { formatter: `K = ${mark}`, color: colours.mark, position: "insideEndTop", fontSize: 12 * textScale(),
               backgroundColor: colours.back, padding: [1, 3], borderRadius: 3 },
             lineStyle: { color: colours.mark, width: 1.5 } } : undefined });
+      } else if (row.chosen) {
+        const sent = one.arrived.map((bytes, look) => bytes + one.flight[look]);
+        source.arrived = smoothed(one.arrived, film.done, row.scale, 1);
+        source.sent = smoothed(sent, film.done, row.scale, 1);
+        line("arrived", "arrived", { color: flowColour(one.id, dark) });
+        line("sent", "sent", { color: flowColour(one.id, dark), lineStyle: { width: 1.2, type: "dashed" } });
       } else if (row.key === "marks") {
         line("marks", "marks", { color: colours.mark, lineStyle: { width: 1.6 } });
         line("drops", "drops", { color: colours.drop, lineStyle: { width: 1.6, type: "dashed" } });
@@ -156,7 +166,7 @@ export class Charts {
       for (const value of film.column(name, port)) note(name === "queue" ? "queue" : "marks", value);
     }
     for (const flow of film.shown(MOST_LINES)) {
-      for (const row of rowsOf(film).filter(({ key }) => key in flow)) {
+      for (const row of rowsOf(film).filter(({ key, chosen }) => key in flow && !chosen)) {
         const values = smoothed(flow[row.key], film.done, row.scale || 1, Charts.window(film, row));
         for (const value of values) if (value !== null) note(row.key, value);
       }

@@ -1,7 +1,7 @@
 // A run as far as it has been computed: for each metric a row a look, a column a port or a flow.
 
 const PORT_METRICS = ["queue", "busy", "marks", "drops"];
-const FLOW_METRICS = ["cwnd", "rate", "alpha", "srtt"];
+const FLOW_METRICS = ["cwnd", "rate", "alpha", "srtt", "flight", "arrived"];
 
 // A chunk as film.py packs it; `offset` is where it begins. Returns it and where the next one begins.
 export function readChunk(buffer, offset) {
@@ -20,7 +20,7 @@ export class Film {
     this.state = "running";
     this.port = Object.fromEntries(
       PORT_METRICS.map((name) => [name, new Float32Array(header.looks * this.ports)]));
-    this.flows = new Map(); // id -> {id, load, src, dst, cwnd, rate, alpha, srtt}
+    this.flows = new Map(); // id -> {id, load, src, dst, cwnd, rate, alpha, srtt, flight, arrived}
     this.peak = new Float32Array(this.ports);
     this.sum = new Float64Array(this.ports);
   }

@@ -8,6 +8,20 @@ import { Matrix } from "shallows-player/matrix.js";
 import { Network } from "shallows-player/network.js";
 
 const CHARTS_EVERY_MS = 120;
+// Every variable of a flow, with its name, digits and unit.
+const VARIABLES = [["window", "cwnd", 1e-3, "kB"], ["in flight", "flight", 1e-3, "kB"], ["rate", "rate", 1e-6, "Mb/s"],
+  ["smoothed RTT", "srtt", 1, "us"], ["alpha", "alpha", 1, ""], ["arrived", "arrived", 1e-3, "kB"]];
+
+// The variables of a chosen flow at a look, in words.
+function inspect(element, film, id, look) {
+  const flow = film.flows.get(id);
+  element.hidden = !flow;
+  if (!flow) return;
+  const told = VARIABLES.filter(([, key]) => look >= 0 && flow[key][look] === flow[key][look])
+    .map(([name, key, scale, unit]) => `${name} ${+(flow[key][look] * scale).toPrecision(4)} ${unit}`.trim());
+  element.textContent = `flow ${id} at the cursor: ${told.join(", ") || "it does not stand"}`;
+}
+
 const SLOW = 1e9; // ps of the run a second of the clock: below, single packets can be followed
 
 export class Player {
@@ -206,6 +220,7 @@ export class Player {
     const packets = seen && this.closely && Math.abs(seen.at_ps - this.view) < SLOW / 20 ? seen : null;
     drawing.draw({ film, look, dark: this.dark, chosen: this.port(side), heat: this.heat, packets });
     charts.place(this.view);
+    inspect(this.sides[side].inspector, film, this.chosen.flow, look);
     const port = this.port(side), name = film.layout.ports[port]?.name;
     title.textContent = title.title = this.names[side];
     title.hidden = !this.names[side];
@@ -262,12 +277,12 @@ export class Player {
     box.className = "sh-side";
     box.innerHTML = '<h2 class="sh-title" hidden></h2><canvas class="sh-network" tabindex="0" role="img" ' +
       'aria-label="The network: links by load or dead, queues at their ports; the arrow keys up and down choose a port"></canvas><p class="sh-readout" aria-live="off"></p>' +
-      '<div class="sh-flows"></div><div class="sh-charts" role="img" aria-label="Queue, windows, rates over time"></div>';
+      '<div class="sh-flows"></div><p class="sh-inspector" aria-live="off" hidden></p><div class="sh-charts" role="img" aria-label="Queue, windows, rates over time"></div>';
     this.stage.append(box);
     const part = (name) => box.querySelector(`.sh-${name}`);
     const canvas = part("network");
     const side = { box, canvas, title: part("title"), readout: part("readout"), flows: part("flows"),
-      charts: new Charts(this.options.echarts, part("charts"), (ps) => { this.playing = false; this.seek(ps); }) };
+      inspector: part("inspector"), charts: new Charts(this.options.echarts, part("charts"), (ps) => { this.playing = false; this.seek(ps); }) };
     canvas.addEventListener("click", (event) => {
       const box = canvas.getBoundingClientRect();
       const port = side.drawing?.portAt(event.clientX - box.left, event.clientY - box.top);
