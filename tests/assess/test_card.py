@@ -126,7 +126,7 @@ def made(runner):
     cubic = card.plan("cubic", True)
     for (row, name, label), those in cubic.points.items():
         if label == "cubic" and not _ratio(cubic.criteria[row], name):
-            points["all of cubic", row, name] = those
+            points["all of cubic", row, name] = those[: MORE.get(row, FEW)]
     outcomes = iter(runner.run([one for those in points.values() for one in those], metrics=True))
     return {key: [next(outcomes) for _ in those] for key, those in points.items()}
 
