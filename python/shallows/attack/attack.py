@@ -92,7 +92,7 @@ def _check_budget(lab: Laboratory, budget_s: float | None) -> None:
     if budget_s is None:
         return
     workers = lab.runner.workers or default_workers()
-    needed = estimated_s(lab) / workers
+    needed = estimated_s(lab, workers)
     if needed > budget_s:
         space = lab.space
         rule = (

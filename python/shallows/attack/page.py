@@ -212,7 +212,10 @@ def _trip(run: StoredRun, flow: int) -> float:
     import polars as pl
 
     trips = run.tables["flow_trace"].filter(pl.col("flow") == flow)["srtt_ps"].drop_nulls()
-    return float(trips.median() or run.numbers["duration"] / 100)
+    median = trips.median()
+    if isinstance(median, int | float) and median:
+        return float(median)
+    return float(run.numbers["duration"]) / 100
 
 
 def _waits(run: StoredRun, flow: dict[str, Any]) -> list[tuple[int, int]]:

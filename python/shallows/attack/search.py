@@ -10,6 +10,7 @@ their runs in the store, and resumes.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -63,10 +64,11 @@ class Tried:
 
 @dataclass
 class Spent:
-    """Runs and their processor time, of all laboratories of an attack."""
+    """Runs, their processor time, and the time that passed, of all laboratories of an attack."""
 
     runs: int = 0
     cpu_s: float = 0.0
+    wall_s: float = 0.0
 
 
 @dataclass
@@ -147,7 +149,9 @@ class Laboratory:
             if self.progress:
                 self.progress(before + share, failed)
 
+        began = time.monotonic()
         outcomes = self.runner.run(points, metrics=True, progress=told) if points else []
+        self.spent.wall_s += time.monotonic() - began
         self.spent.runs += len(points)
         self.spent.cpu_s += sum(float(o.run.manifest["cpu_s"]) for o in outcomes if o.run)
         return [o.error or "failed" if o.metrics is None else o.metrics for o in outcomes]
@@ -226,10 +230,10 @@ def _alike(lab: Laboratory, groups: Mapping[str, list[str]], shares: Sequence[fl
     middle = space.drawn({name: _at(one, MIDDLE) for name, one in variables.items()} | steps)
     candidates = []
     for name, keys in groups.items():
-        time = keys[0] if name in space.schedules else None
+        moment = keys[0] if name in space.schedules else None
         for around in ({}, middle):
             for share in shares:
-                own = {key: _at(variables[key], MIDDLE if key == time else share) for key in keys}
+                own = {key: _at(variables[key], MIDDLE if key == moment else share) for key in keys}
                 candidates.append(space.without_idle_steps(around | own))
     found = iter([one for [one] in lab.measure(candidates)])
     alike = {}
@@ -257,11 +261,14 @@ def _at(one: Parameter, share: float) -> Any:
     return round(value) if isinstance(one.low, int) and isinstance(one.high, int) else float(value)
 
 
-def estimated_s(lab: Laboratory) -> float:
-    """The processor time of the whole search, as if each run took as long as those before it."""
+def estimated_s(lab: Laboratory, workers: int) -> float:
+    """The time of the whole search, as if each run took as long as those before it: by their processor time,
+    or by the time that passed if that is longer."""
     of_each = 2 if lab.space.reference else 1
     candidates = lab.space.generations * lab.space.population
-    return lab.spent.cpu_s / max(lab.spent.runs, 1) * of_each * lab.space.seeds * candidates
+    spent = lab.spent
+    each = max(spent.cpu_s / workers, spent.wall_s) / max(spent.runs, 1)
+    return each * of_each * lab.space.seeds * candidates
 
 
 def search(lab: Laboratory, corpus: Sequence[Mapping[str, Any]] = ()) -> Iterator[list[Tried]]:

@@ -304,7 +304,12 @@ def _cannot_vary(parameters: Any) -> list[Fault]:
 
 def _readable(table: Mapping[str, Any]) -> dict[str, Any]:
     """The entries of the section that have no fault by themselves."""
-    models = {"parameters": Range, "schedules": Schedule, "losses": Losses, "constraints": Bounds}
+    models: dict[str, type[Strict]] = {
+        "parameters": Range,
+        "schedules": Schedule,
+        "losses": Losses,
+        "constraints": Bounds,
+    }
     found: dict[str, Any] = {}
     for section, model in models.items():
         entries = table.get(section)

@@ -134,6 +134,12 @@ def _backend(on: str, what: Space, how: How) -> Runner:
     """The runner of the other backend. Raises SpecError if it cannot run the file as written."""
     from dataclasses import replace
 
-    runner = replace(how, backend=on, threads=None).runner()
+    try:
+        runner = replace(how, backend=on, threads=None).runner()
+    except SpecError as error:
+        renamed = {"--backend": "--on"}
+        raise SpecError(
+            [replace(fault, path=renamed.get(fault.path, fault.path)) for fault in error.faults]
+        ) from None
     runner.identify(what.points({}))
     return runner

@@ -274,7 +274,7 @@ def seconds(text: str, option: str = "--timeout") -> float:
     try:
         seconds = _core.parse_quantity("span", text) / 1e12
     except ValueError as error:
-        raise SpecError([Fault(option, f"must be a time: {error}", text)]) from None
+        raise SpecError([Fault(option, str(error), text)]) from None
     if not seconds > 0:
         raise SpecError([Fault(option, "must be greater than zero", text)])
     return seconds

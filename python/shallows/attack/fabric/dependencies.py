@@ -70,7 +70,7 @@ class Network:
     @cached_property
     def _static(self) -> dict[tuple[int, int], list[Port]]:
         """By node and host the next ports of static routes."""
-        found = {}
+        found: dict[tuple[int, int], list[Port]] = {}
         for row in json.loads(self.text).get("routing", {}).get("routes", []):
             at, to, via = (self._chosen(row[key]) for key in ("at", "to", "via"))
             for node in at:
