@@ -14,7 +14,10 @@ from shallows.cli.options import How
 from shallows.errors import Fault, RunError, SpecError
 from shallows.execution.runner import Runner
 
-SEND = "import socket,sys\ns=socket.create_connection((sys.argv[1],int(sys.argv[2])))\nwhile 1: s.sendall(bytes(9999))\n"
+SEND = (
+    "import socket,sys\ns=socket.create_connection((sys.argv[1],int(sys.argv[2])))\n"
+    "while 1: s.sendall(bytes(9999))\n"
+)
 TAKE = (
     "import socket,sys\ns=socket.socket()\ns.bind(('',int(sys.argv[1])))\ns.listen()\nc,_=s.accept()\n"
     "while c.recv(9999): pass\n"

@@ -144,9 +144,9 @@ def _add(work: Work, candidate: Candidate, row: str, cell: dict[str, Any]) -> Sp
             document["warmup"] = "0s"  # programs have none, and a ratio needs equal spans
         try:
             points = list(expand(load(document)))
-            if work.programs and label == work.control:
-                if why := outside.refusal(points[0].experiment):
-                    raise SpecError([Fault("traffic", why)])
+            mine = work.programs is not None and label == work.control
+            if mine and (why := outside.refusal(points[0].experiment)):
+                raise SpecError([Fault("traffic", why)])
             found[row, cell["name"], label] = points
         except SpecError as error:
             if label != work.control or label in work.card.yardsticks:

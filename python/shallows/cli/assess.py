@@ -51,7 +51,7 @@ def assess(
         str,
         typer.Option(
             metavar="COMMAND",
-            help="A program in place of a control: its command on the sending host. {peer} and {port} are filled.",
+            help="A program in place of a control: its command at the sender, with {peer} and {port}.",
             show_default=False,
         ),
     ] = "",
