@@ -40,6 +40,13 @@ pub struct Filming {
     arrived: BTreeMap<u32, f64>,
 }
 
+/// A connection of a chunk: its number, its first row, and the bytes that had arrived before.
+struct Kept {
+    id: u32,
+    row: usize,
+    before: f64,
+}
+
 /// Time between two looks in ps, and their number: fine enough to see a sawtooth, few enough to keep.
 fn steps(duration_ps: u64, ports: u64) -> (u64, u64) {
     let wanted = (duration_ps / LOOK_EVERY_PS).clamp(FEWEST_LOOKS, MOST_LOOKS);
@@ -143,8 +150,8 @@ impl Filming {
             busy[look * count..][..count].iter_mut().for_each(|value| *value = *value / 1e12 / span);
         }
         let head = json!({"flows": ends, "from": first, "looks": looked.len()});
-        let [cwnd, rate, alpha, srtt] = per_flow;
-        pack(&head, &[numbers(ports, "packets"), busy, marks, drops, cwnd, rate, alpha, srtt])
+        let of_ports = [numbers(ports, "packets"), busy, marks, drops];
+        pack(&head, of_ports.iter().chain(&per_flow))
     }
 
     /// The transmission, marks and drops of each interval.
@@ -173,40 +180,37 @@ impl Filming {
         bears: &[f64],
     ) -> (Vec<Value>, [Vec<f64>; 6]) {
         let id = numbers(table, "id");
-        let mut places: BTreeMap<u32, usize> = BTreeMap::new();
-        for (row, id) in id.iter().enumerate() {
-            places.entry(*id as u32).or_insert(row);
-        }
-        let ids: Vec<u32> = places.keys().copied().collect();
-        let wide = ids.len();
-        let cell: Vec<usize> = times(table)
+        let kept = self.chosen(&id, &numbers(table, "arrived_bytes"));
+        let wide = kept.len();
+        let cells: Vec<(usize, usize)> = times(table)
             .iter()
             .zip(&id)
-            .map(|(time, id)| {
-                let row = looked.partition_point(|other| other < time);
-                row * wide + ids.partition_point(|other| *other < *id as u32)
+            .enumerate()
+            .filter_map(|(row, (time, id))| {
+                let column = kept.binary_search_by_key(&(*id as u32), |kept| kept.id).ok()?;
+                Some((row, looked.partition_point(|other| other < time) * wide + column))
             })
             .collect();
         let spread = |name: &str| {
             let mut grid = vec![f64::NAN; looked.len() * wide];
-            cell.iter().zip(numbers(table, name)).for_each(|(cell, value)| grid[*cell] = value);
+            let values = numbers(table, name);
+            cells.iter().for_each(|(row, cell)| grid[*cell] = values[*row]);
             grid
         };
         let arrived = spread("arrived_bytes");
-        let (kept, before) = self.chosen(&ids, &arrived);
         let columns: Vec<Vec<f64>> =
             ["id", "load", "src", "dst"].iter().map(|name| numbers(table, name)).collect();
         let mut rate = vec![f64::NAN; arrived.len()];
         let mut ends = vec![];
-        for column in kept.iter().copied() {
-            let place = &places[&ids[column]];
-            let [_, _, src, dst]: [usize; 4] = std::array::from_fn(|number| columns[number][*place] as usize);
-            ends.push(columns.iter().map(|values| Value::from(values[*place] as u64)).collect::<Value>());
+        for (column, flow) in kept.iter().enumerate() {
+            let [_, _, src, dst]: [usize; 4] =
+                std::array::from_fn(|number| columns[number][flow.row] as usize);
+            ends.push(columns.iter().map(|values| Value::from(values[flow.row] as u64)).collect::<Value>());
             let at = |is: &dyn Fn(&Ends) -> bool| -> Vec<usize> {
                 (0..self.ends.len()).filter(|port| is(&self.ends[*port])).collect()
             };
             let (out, into) = (at(&|ends| ends.from == src), at(&|ends| ends.to == dst));
-            let mut before = before[column];
+            let mut before = flow.before;
             for (look, span) in spans.iter().enumerate() {
                 let now = arrived[look * wide + column];
                 // A flow's first look may come within the chunk.
@@ -222,47 +226,40 @@ impl Filming {
                 rate[look * wide + column] = (moved * 8.0 / span).min(most);
             }
         }
-        let narrowed = |grid: Vec<f64>| -> Vec<f64> {
-            (0..looked.len())
-                .flat_map(|look| kept.iter().map(move |column| look * wide + column))
-                .map(|cell| grid[cell])
-                .collect()
-        };
         let srtt = spread("srtt_ps").into_iter().map(|ps| ps / 1e6).collect();
-        let flight = spread("flight_bytes");
-        (ends, [spread("cwnd_bytes"), rate, spread("alpha"), srtt, flight, arrived].map(narrowed))
+        (ends, [spread("cwnd_bytes"), rate, spread("alpha"), srtt, spread("flight_bytes"), arrived])
     }
 
-    /// The columns of the connections that the chunk shows, and what each connection had got before it.
-    fn chosen(&mut self, ids: &[u32], arrived: &[f64]) -> (Vec<usize>, Vec<f64>) {
-        let (mut before, mut gained) = (vec![], vec![]);
-        for (column, id) in ids.iter().enumerate() {
-            let mut known = arrived.iter().skip(column).step_by(ids.len()).filter(|value| !value.is_nan());
-            let last = known.next_back().copied();
-            let had = self.arrived.get(id).copied().unwrap_or(0.0);
-            before.push(had);
-            gained.push(last.map_or(0.0, |last| last - had));
-            if let Some(last) = last {
-                self.arrived.insert(*id, last);
-            }
+    /// The connections that the chunk shows, by their numbers: those that get most bytes in it.
+    fn chosen(&mut self, id: &[f64], arrived: &[f64]) -> Vec<Kept> {
+        let mut rows: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+        for (row, id) in id.iter().enumerate() {
+            rows.entry(*id as u32).or_insert((row, row)).1 = row;
         }
-        let mut kept: Vec<usize> = (0..ids.len()).collect();
-        kept.sort_by(|a, b| gained[*b].total_cmp(&gained[*a]));
+        let mut kept: Vec<(f64, Kept)> = rows
+            .into_iter()
+            .map(|(id, (row, last))| {
+                let before = self.arrived.insert(id, arrived[last]).unwrap_or(0.0);
+                (arrived[last] - before, Kept { id, row, before })
+            })
+            .collect();
+        kept.sort_by(|a, b| b.0.total_cmp(&a.0));
         kept.truncate(MOST_FLOWS);
-        kept.sort_unstable();
-        (kept, before)
+        let mut kept: Vec<Kept> = kept.into_iter().map(|(_, kept)| kept).collect();
+        kept.sort_unstable_by_key(|kept| kept.id);
+        kept
     }
 }
 
 /// A chunk: its head, padded so that the floats are aligned, and its metrics one after the other.
-fn pack(head: &Value, body: &[Vec<f64>]) -> Vec<u8> {
+fn pack<'a>(head: &Value, body: impl Iterator<Item = &'a Vec<f64>>) -> Vec<u8> {
     let mut text = head.to_string();
     while !text.len().is_multiple_of(4) {
         text.push(' ');
     }
     let mut chunk = (text.len() as u32).to_le_bytes().to_vec();
     chunk.extend(text.as_bytes());
-    for value in body.iter().flatten() {
+    for value in body.flatten() {
         chunk.extend((*value as f32).to_le_bytes());
     }
     chunk
