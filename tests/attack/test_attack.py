@@ -109,6 +109,26 @@ def test_a_find_is_smaller_and_keeps_its_effect(tmp_path):
     assert {n.name for n in found.find.neighbours} == set(small.candidate)
 
 
+@pytest.mark.parametrize(
+    ("load", "transport", "against"),
+    [
+        ({"kind": "datagrams", "bytes": "1000B", "rate": "1Mbps"}, {"cc": "newreno"}, "drops > 0"),
+        ({"kind": "bulk"}, {"cc": "newreno", "cwnd_max": "2pkt"}, "drops > 0"),
+    ],
+    ids=["a rate below the capacity", "a window below the buffer"],
+)
+def test_a_control_that_is_safe_by_construction_yields_no_find(tmp_path, load, transport, against):
+    ranges = {"port.left->right.jitter": {"low": 1, "high": 2000, "unit": "us"}}
+    cut = FILE["attack"]["schedules"]["cut"] | {"to": {"low": 2, "high": 10, "unit": "Mbps"}}
+    table = {"generations": 2, "population": 4, "parameters": ranges, "schedules": {"cut": cut}}
+    traffic = {"long": load | {"from": "l0", "to": "r0"}}
+    document = FILE | {"transport": transport, "traffic": traffic, "attack": table}
+    what = read(write_toml(tmp_path / "safe.toml", document))
+    found = attack(what, objectives.read(against, what), Runner.of(store=tmp_path / "runs", workers=1))
+    assert found.find is None
+    assert {one.state for one in found.tried} == {"feasible"} and {one.value for one in found.tried} == {0}
+
+
 def test_a_name_without_effect_on_the_value_goes_and_a_needed_one_stays(tmp_path):
     what = read(file_of(tmp_path))
     lab = Laboratory(what, objectives.read(AGAINST, what), Runner.of(store=tmp_path / "runs"))
