@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from conftest import shallows, write_toml
 from shallows import api
-from shallows.attack import corpus, page, show, storage
+from shallows.attack import corpus, page, show, storage, words
 from shallows.attack import objective as objectives
 from shallows.attack.attack import Attacked, attack
 from shallows.attack.confirm import Confirmed, confirm
@@ -109,6 +109,26 @@ def test_a_find_is_smaller_and_keeps_its_effect(tmp_path):
     assert {n.name for n in found.find.neighbours} == set(small.candidate)
 
 
+@pytest.mark.parametrize(
+    ("load", "transport", "against"),
+    [
+        ({"kind": "datagrams", "bytes": "1000B", "rate": "1Mbps"}, {"cc": "newreno"}, "drops > 0"),
+        ({"kind": "bulk"}, {"cc": "newreno", "cwnd_max": "2pkt"}, "drops > 0"),
+    ],
+    ids=["a rate below the capacity", "a window below the buffer"],
+)
+def test_a_control_that_is_safe_by_construction_yields_no_find(tmp_path, load, transport, against):
+    ranges = {"port.left->right.jitter": {"low": 1, "high": 2000, "unit": "us"}}
+    cut = FILE["attack"]["schedules"]["cut"] | {"to": {"low": 2, "high": 10, "unit": "Mbps"}}
+    table = {"generations": 2, "population": 4, "parameters": ranges, "schedules": {"cut": cut}}
+    traffic = {"long": load | {"from": "l0", "to": "r0"}}
+    document = FILE | {"transport": transport, "traffic": traffic, "attack": table}
+    what = read(write_toml(tmp_path / "safe.toml", document))
+    found = attack(what, objectives.read(against, what), Runner.of(store=tmp_path / "runs", workers=1))
+    assert found.find is None
+    assert {one.state for one in found.tried} == {"feasible"} and {one.value for one in found.tried} == {0}
+
+
 def test_a_name_without_effect_on_the_value_goes_and_a_needed_one_stays(tmp_path):
     what = read(file_of(tmp_path))
     lab = Laboratory(what, objectives.read(AGAINST, what), Runner.of(store=tmp_path / "runs"))
@@ -121,7 +141,7 @@ def test_a_name_without_effect_on_the_value_goes_and_a_needed_one_stays(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("against", "words"),
+    ("against", "told"),
     [
         ("long.goodput_bps < 200 %", "holds for the file as written already"),
         ("long.goodput_bps < 0 %", "must have a share above zero"),
@@ -132,8 +152,8 @@ def test_a_name_without_effect_on_the_value_goes_and_a_needed_one_stays(tmp_path
         ("long.goodput_bps < 1.2.3 %", "must be a rate"),
     ],
 )
-def test_objectives_that_show_nothing_are_refused(tmp_path, against, words):
-    assert words in refused(tmp_path, against)
+def test_objectives_that_show_nothing_are_refused(tmp_path, against, told):
+    assert told in refused(tmp_path, against)
 
 
 def test_ranges_without_effect_are_refused_together(tmp_path):
@@ -208,7 +228,7 @@ def test_faults_of_the_section_and_of_its_ranges_in_the_file_appear_together(tmp
         losses={"few": {"link": "l0->left", "packets": 40, "numbers": {"low": 1.5, "high": 3}}},
         constraints={"drops": {"at_most": "3"}, "dorps": {"at_most": 3}},
     )
-    for words in (
+    for rule in (
         "attack.generation: unknown key",
         'attack.parameters."queue.limit": low must be below high',
         "attack.parameters: queue.limt: unknown key",
@@ -218,7 +238,7 @@ def test_faults_of_the_section_and_of_its_ranges_in_the_file_appear_together(tmp
         'attack.constraints.drops.at_most: must be a number, got "3"',
         'names no metric of these runs, got "dorps" (did you mean "drops"?)',
     ):
-        assert words in told
+        assert rule in told
     assert "cannot be given together" not in told
 
 
@@ -271,6 +291,7 @@ def test_an_effect_that_vanishes_under_jitter_is_an_artefact():
 
     assert verdict([True] * 4, [True] * 4) == "weakness"
     assert verdict([True] * 4, [False] * 4) == "artefact"
+    assert verdict([True] * 4, [True, False, False, False]) == "not-determined", "chance, not order"
     assert verdict([True, True, True, False], [True] * 4) == "not-determined"
     assert verdict([True, False, False, False], [False] * 4) == "not-determined", (
         "luck of one seed, not of order"
@@ -285,6 +306,30 @@ def test_a_find_is_confirmed_seed_by_seed_against_the_file_as_written_there(tmp_
     assert len(told.values) == 1 + found.space.check
     assert told.base == found.base.value
     assert "On other: confirmed" in show.find_text(found, found.find, told)
+
+
+def test_a_page_without_the_counts_of_the_simulator_has_no_worst_moment():
+    """A search on Linux ended in an error after all of its runs."""
+    assert page._moment(None, None, None, SimpleNamespace(manifest={"counts": {}})) is None
+
+
+def test_a_verdict_names_the_setting_by_which_a_search_finds_more(tmp_path):
+    one, space = Tried(0, {}, "feasible", 0.1), SimpleNamespace(seeds=1)
+
+    def told(seeds, jittered):
+        find = Find(one, one, 1_200_000, seeds, jittered, [])
+        return words.meaning(find), words.hint(SimpleNamespace(space=space), find)
+
+    assert told([True] * 2, [True] * 2)[1] == ""
+    assert told([True] * 2, [False] * 2)[1].endswith('[port."*->*"] jitter = "1.2us"')
+    assert "a matter of chance" in told([True] * 2, [True, False])[0]
+    luck, seeds = told([False] * 2, [False] * 2)
+    assert luck == "it holds on none of the further seeds" and seeds.endswith("attack.seeds = 3")
+
+
+def test_a_backend_that_is_unknown_is_a_fault_of_its_option(tmp_path):
+    done = shallows("attack", file_of(tmp_path), "--against", AGAINST, "--on", "windows", cwd=tmp_path)
+    assert done.returncode == 2 and "--on: must be one of" in done.stderr
 
 
 def test_what_a_backend_does_not_show_confirms_nothing():
@@ -509,5 +554,5 @@ def test_the_page_says_what_happens_and_holds_the_film(tmp_path):
     assert done.returncode == 0, done.stderr
     html = (tmp_path / "reports/attack-attack/find.html").read_text()
     assert "Time and sequence of flow" in html
-    for words in ("What happens", "As written", "The neighbourhood", "The film", "The search", "srcdoc="):
-        assert words in html
+    for part in ("What happens", "As written", "The neighbourhood", "The film", "The search", "srcdoc="):
+        assert part in html
