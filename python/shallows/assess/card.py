@@ -222,11 +222,16 @@ def _outcomes(work: Work, runner: Runner, progress: Progress | None) -> dict[Key
             continue
         chosen = [key for key in work.points if key in keys]
         done = sum(map(len, found.values()))
-        told = progress and (lambda many, failed, done=done: progress(done + many, failed))
+        told = _after(done, progress) if progress else None
         every = [point for key in chosen for point in work.points[key]]
         outcomes = iter(replace(runner, backend=backend).run(every, metrics=True, progress=told))
         found |= {key: [next(outcomes) for _ in work.points[key]] for key in chosen}
     return found
+
+
+def _after(done: int, progress: Progress) -> Progress:
+    """The report of runs that follow others."""
+    return lambda many, failed: progress(done + many, failed)
 
 
 def _repeat(control: str, runner: Runner, found: dict[Key, list[Outcome]]) -> None:
