@@ -195,7 +195,10 @@ def assess(work: Work, runner: Runner, progress: Progress | None = None, repeat:
 
 
 def _possible(work: Work, runner: Runner) -> Work:
-    """The work without the cells that a backend refuses, each with the reason. Raises SpecError if it is all."""
+    """The work without the cells that a backend refuses, each with the reason.
+
+    Raises SpecError if it refuses all.
+    """
     refused, errors = dict(work.refused), []
     for (row, cell, label), points in work.points.items():
         mine = work.programs is not None and label == work.control
