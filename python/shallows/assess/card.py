@@ -195,7 +195,10 @@ def assess(work: Work, runner: Runner, progress: Progress | None = None, repeat:
 
 
 def _possible(work: Work, runner: Runner) -> Work:
-    """The work without the cells that a backend refuses, each with the reason. Raises SpecError if it is all."""
+    """The work without the cells that a backend refuses, each with the reason.
+
+    Raises SpecError if it refuses all.
+    """
     refused, errors = dict(work.refused), []
     for (row, cell, label), points in work.points.items():
         mine = work.programs is not None and label == work.control
@@ -222,11 +225,16 @@ def _outcomes(work: Work, runner: Runner, progress: Progress | None) -> dict[Key
             continue
         chosen = [key for key in work.points if key in keys]
         done = sum(map(len, found.values()))
-        told = progress and (lambda many, failed, done=done: progress(done + many, failed))
+        told = _after(done, progress) if progress else None
         every = [point for key in chosen for point in work.points[key]]
         outcomes = iter(replace(runner, backend=backend).run(every, metrics=True, progress=told))
         found |= {key: [next(outcomes) for _ in work.points[key]] for key in chosen}
     return found
+
+
+def _after(done: int, progress: Progress) -> Progress:
+    """The report of runs that follow others."""
+    return lambda many, failed: progress(done + many, failed)
 
 
 def _repeat(control: str, runner: Runner, found: dict[Key, list[Outcome]]) -> None:

@@ -212,7 +212,7 @@ def _tables(
 
 
 def _flow(each: dict[str, Any], number: int, own: pl.DataFrame, data: int) -> dict[str, Any]:
-    """A row of `flows`: what is seen from outside, and else nothing."""
+    """A row of `flows`, with the numbers that show from outside."""
     first, last = own["first_ps"].min(), own["last_ps"].max()
     span = int(last) - int(first) if first is not None and last is not None else 0  # type: ignore[arg-type]
     return {
