@@ -7,6 +7,7 @@ the traffic beside it. A program's headers above TCP or UDP count as data, and s
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
@@ -172,7 +173,7 @@ def _held(outcome: Outcome, experiment: Mapping[str, Any]) -> None:
             told = f": {last[0]}" if last else ""
             end = f"signal {each.signal}" if each.signal else f"status {each.status}"
             raise RunError(f"{each.host}: {each.command!r} ended with {end}{told}")
-    whole = _core.parse_quantity("span", experiment["duration"]) / 1e12
+    whole = _core.numbers(json.dumps(kernel_settings.without(experiment)))["duration"] / 1e12
     if outcome.ended_s is not None and outcome.ended_s < whole - NEAR_S:
         raise RunError(f"the programs ended after {outcome.ended_s:g} s, and the row needs {whole:g} s")
 
