@@ -38,6 +38,9 @@ PLACE = {"kind": "kernel", "name": "cubic"}
 FIRST_PORT = 7000
 """The port of the first connection. The guest's loads take ports from 5000, 10000 and 20000 on."""
 
+AMOUNTS = ("bytes", "sizes", "response")
+"""Settings of a load that bound what a connection sends."""
+
 SETTLED_S = 0.05
 """Servers start this long before the other commands."""
 
@@ -48,7 +51,7 @@ NEAR_S = 1.0
 def refusal(experiment: Mapping[str, Any]) -> str:
     """Why programs cannot stand in an experiment, or nothing."""
     loads = [load for load in experiment["traffic"].values() if _replaced(load)]
-    if any(load["kind"] != "bulk" for load in loads):
+    if any(load.get(name, "none") != "none" for load in loads for name in AMOUNTS):
         return "a program sends as long as it runs, and not messages of given sizes"
     changed = ("ack_pieces", "ack_ahead", "hide_marks")
     if any(load["transport"].get(name) for load in loads for name in changed if _on(load, name)):
