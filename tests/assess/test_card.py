@@ -139,7 +139,7 @@ def _ratio(about, cell):
 def judged(made, work, label, row, cell):
     """A cell's verdict, with the confidence that it has among all cells of its row."""
     about = work.criteria[row]
-    whole = about | next(each for each in about["cells"] if each["name"] == cell)
+    whole = judge.whole(about, next(each for each in about["cells"] if each["name"] == cell))
     others = {name: made[name, row, cell] for name in whole.get("against", ())}
     level = judge.confidence(about)
     return judge.judge(cell, whole, level, made[label, row, cell], others)
@@ -207,6 +207,18 @@ def test_the_cells_of_a_row_share_the_error():
     assert judge.confidence({"cells": cells}) == pytest.approx(1 - 0.05 / 4)
     assert judge.confidence({"cells": cells, "against": ["cubic"]}) == pytest.approx(1 - 0.05 / 4)
     assert judge.confidence({"cells": [{}]}) == pytest.approx(0.95)
+
+
+def test_the_metric_of_a_cell_replaces_the_measure_of_its_row():
+    """Two cells of C20 and C21 had the row's time to recover, and no queue and no drops."""
+    row = {"measure": {"kind": "recovery"}, "at_least": 1.0, "title": "x", "cells": [], "experiment": {}}
+    own = {"metric": "drops", "at_most": 2.0}
+    assert judge.whole(row, own) == {"title": "x", **own}
+    assert judge.whole(row, {"name": "a"})["measure"] == {"kind": "recovery"}
+    for kind in (*CARDS, QUEUE):
+        for about in (criterion(kind, name) for name in named(kind).rows):
+            for cell in about.get("cells", ()):
+                assert ("metric" in judge.whole(about, cell)) != ("measure" in judge.whole(about, cell))
 
 
 def test_a_yardstick_without_a_value_leaves_its_cell_undecided():

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from shallows.assess import cells, edits, words
 from shallows.assess import programs as outside
 from shallows.assess.criteria import CARDS, QUEUE, Card, card, criterion
-from shallows.assess.judge import Cell, badness, confidence, judge
+from shallows.assess.judge import Cell, badness, confidence, judge, whole
 from shallows.document.load import load
 from shallows.document.paths import parse_value, set_path
 from shallows.document.points import Point, expand
@@ -302,12 +302,9 @@ def _cell(
     found: dict[Key, list[Outcome]],
 ) -> Cell:
     name = cell["name"]
-    whole = {key: value for key, value in (about | cell).items() if key not in ("cells", "experiment")}
-    for one, other in (("at_least", "at_most"), ("at_most", "at_least")):
-        if one in cell:
-            whole.pop(other, None)
+    about = whole(about, cell)
     if why := work.refused.get((row, name)):
-        return Cell(name, "not run", None, {}, why, whole)
+        return Cell(name, "not run", None, {}, why, about)
     others = {each: found[row, name, each] for each in work.card.yardsticks}
     own = found[row, name, work.control]
-    return judge(name, whole, level, own, others)._replace(run=own[0].run)
+    return judge(name, about, level, own, others)._replace(run=own[0].run)

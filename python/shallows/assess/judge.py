@@ -14,7 +14,7 @@ from shallows.execution.jobs import Outcome
 from shallows.results.store import StoredRun
 from shallows.statistics.estimates import Estimate, mean_within, paired_ratio
 
-__all__ = ["ROW_ERROR", "Cell", "badness", "confidence", "judge"]
+__all__ = ["ROW_ERROR", "Cell", "badness", "confidence", "judge", "whole"]
 
 ROW_ERROR = 0.05
 """The chance that a row's verdict on the candidate is wrong in any of its cells."""
@@ -38,6 +38,21 @@ class Cell(NamedTuple):
     about: dict[str, Any]
     against: str = ""
     run: StoredRun | None = None
+
+
+INSTEAD = (("at_least", "at_most"), ("metric", "measure"))
+"""Settings of which a cell has one: its own replaces either of the row's."""
+
+
+def whole(about: Mapping[str, Any], cell: Mapping[str, Any]) -> dict[str, Any]:
+    """A criterion with what a cell says otherwise."""
+    every = (*about.items(), *cell.items())
+    found = {key: value for key, value in every if key not in ("cells", "experiment")}
+    for pair in INSTEAD:
+        for one, other in (pair, pair[::-1]):
+            if one in cell:
+                found.pop(other, None)
+    return found
 
 
 def confidence(about: Mapping[str, Any]) -> float:

@@ -7,6 +7,7 @@ the traffic beside it. A program's headers above TCP or UDP count as data, and s
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
@@ -37,6 +38,9 @@ PLACE = {"kind": "kernel", "name": "cubic"}
 FIRST_PORT = 7000
 """The port of the first connection. The guest's loads take ports from 5000, 10000 and 20000 on."""
 
+AMOUNTS = ("bytes", "sizes", "response")
+"""Settings of a load that bound what a connection sends."""
+
 SETTLED_S = 0.05
 """Servers start this long before the other commands."""
 
@@ -47,7 +51,7 @@ NEAR_S = 1.0
 def refusal(experiment: Mapping[str, Any]) -> str:
     """Why programs cannot stand in an experiment, or nothing."""
     loads = [load for load in experiment["traffic"].values() if _replaced(load)]
-    if any(load["kind"] != "bulk" for load in loads):
+    if any(load.get(name, "none") != "none" for load in loads for name in AMOUNTS):
         return "a program sends as long as it runs, and not messages of given sizes"
     changed = ("ack_pieces", "ack_ahead", "hide_marks")
     if any(load["transport"].get(name) for load in loads for name in changed if _on(load, name)):
@@ -172,7 +176,7 @@ def _held(outcome: Outcome, experiment: Mapping[str, Any]) -> None:
             told = f": {last[0]}" if last else ""
             end = f"signal {each.signal}" if each.signal else f"status {each.status}"
             raise RunError(f"{each.host}: {each.command!r} ended with {end}{told}")
-    whole = _core.parse_quantity("span", experiment["duration"]) / 1e12
+    whole = _core.numbers(json.dumps(kernel_settings.without(experiment)))["duration"] / 1e12
     if outcome.ended_s is not None and outcome.ended_s < whole - NEAR_S:
         raise RunError(f"the programs ended after {outcome.ended_s:g} s, and the row needs {whole:g} s")
 

@@ -87,10 +87,8 @@ def _bounds(experiment: dict[str, Any], flows: Any, flow: int) -> tuple[int, int
     numbers = _core.numbers(json.dumps(part))
     place = f"traffic.{load}.transport"
     window = str(transport.get("receive_window", "none"))
-    if window.endswith("pkt"):
-        size = int(window.removesuffix("pkt")) * numbers[f"{place}.mss"]
-    else:
-        size = 0 if window == "none" else _core.parse_quantity("bytes", window)
+    packets = window.removesuffix("pkt") if window.endswith("pkt") else "0"
+    size = numbers.get(f"{place}.receive_window", int(packets) * numbers[f"{place}.mss"])
     return numbers[f"{place}.min_rto"], size
 
 
