@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import threading
 from contextlib import contextmanager
 
 import pytest
@@ -54,16 +55,21 @@ class Page:
 
 @contextmanager
 def firefox(profile):
-    """A page of a browser of its own."""
+    """A page of a browser of its own. One that does not begin to listen is ended."""
+    profile.mkdir()
     given = ["--headless", "--no-remote", "--profile", str(profile), "--remote-debugging-port", "0"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
     running = subprocess.Popen([FIREFOX, *given], **quiet)
+    slow = threading.Timer(60, running.kill)
+    slow.start()
     try:
         lines = iter(running.stderr.readline, "")
         address = next(found[1] for line in lines if (found := re.search(r"listening on (ws://\S+)", line)))
+        slow.cancel()
         with connect(f"{address}/session", max_size=None, compression=None) as socket:
             yield Page(socket)
     finally:
+        slow.cancel()
         running.terminate()
         running.wait(timeout=30)
         running.stderr.close()

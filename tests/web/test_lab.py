@@ -348,7 +348,7 @@ def test_nothing_bars_readers_by_ear_or_keyboard(page, place, part, theme):
     page.goto("about:blank")
     page.goto(f"{place}#{part}")
     if part == "gallery":
-        page.get_by_role("heading", name="Incast", exact=True).wait_for()
+        page.get_by_role("heading", name="Gallery").wait_for()
     else:
         until(page, DONE)
     assert barriers(page) == []
