@@ -87,7 +87,7 @@ def put_text(page, text):
 
 
 def barriers(page):
-    """What Axe, a checker for readers by ear and keyboard, finds: weight, rule, first element."""
+    """The findings of Axe, a checker for readers by ear and keyboard: weight, rule, first element."""
     from axe_playwright_python.sync_playwright import Axe
 
     found = Axe().run(page).response["violations"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,11 +13,12 @@ from shallows import terminal
 from shallows.cli.audit import runs_of
 from shallows.cli.options import AllowMemory, Json, StorePath
 from shallows.errors import Fault, SpecError
+from shallows.results.qlog import refusal, write
 
 if TYPE_CHECKING:
     from shallows.tables.story import Episode, Story
 
-__all__ = ["explain", "sentences"]
+__all__ = ["explain", "sentences", "story_of"]
 
 Name = Annotated[
     str, typer.Argument(metavar="RUN|FILE", help="A run's name, or an experiment.", show_default=False)
@@ -46,12 +48,34 @@ WAITS = {
 
 
 def explain(
-    name: Name, flow: Flow, store: StorePath = None, as_json: Json = False, allow_memory: AllowMemory = False
+    name: Name,
+    flow: Flow,
+    qlog: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Writes packets, losses and windows as qlog.", show_default=False),
+    ] = None,
+    store: StorePath = None,
+    as_json: Json = False,
+    allow_memory: AllowMemory = False,
 ) -> None:
     """Tells the story of one connection. It has losses, their repair, marks, and the limit of its sender."""
+    if qlog and (rule := refusal(qlog)):
+        raise SpecError([Fault("--qlog", rule, str(qlog))])
+    title, tables, experiment, _ = runs_of("explain", name, store, allow_memory)[0]
+    story = story_of(tables, experiment, flow)
+    if as_json:
+        terminal.print_json({"run": title, **_document(story)})
+    else:
+        for sentence in sentences(story):
+            terminal.say(sentence)
+    if qlog:
+        terminal.note(f"{qlog}: {write(tables, story, title, qlog)} events of flow {flow}")
+
+
+def story_of(tables: Any, experiment: dict[str, Any], flow: int) -> Story:
+    """The story of a connection of a run with `probe.audit`. Raises SpecError where there is none."""
     from shallows.tables.story import tell
 
-    title, tables, experiment, _ = runs_of("explain", name, store, allow_memory)[0]
     if not experiment["probe"].get("audit") or "packets" not in tables:
         rule = "must be true in a run to be explained; `shallows explain FILE FLOW` runs a file so"
         raise SpecError([Fault("probe.audit", rule, experiment["probe"].get("audit", False))])
@@ -62,12 +86,7 @@ def explain(
         if last is not None:
             rule = f"must be a connection of the run, 0 to {last}"
         raise SpecError([Fault("FLOW", rule, flow)])
-    story = tell(tables, flow, *_bounds(experiment, known, flow))
-    if as_json:
-        terminal.print_json({"run": title, **_document(story)})
-        return
-    for sentence in sentences(story):
-        terminal.say(sentence)
+    return tell(tables, flow, *_bounds(experiment, known, flow))
 
 
 def _bounds(experiment: dict[str, Any], flows: Any, flow: int) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -54,6 +54,10 @@ def run(
             "--pcap", metavar="LINK_OR_HOST=FILE", help="Writes packets for Wireshark: s0=s0.pcapng."
         ),
     ] = [],  # noqa: B006
+    qlog: Annotated[
+        list[str],
+        typer.Option("--qlog", metavar="FLOW=FILE", help="Writes a connection of TCP as qlog: 0=0.qlog."),
+    ] = [],  # noqa: B006
     metric: Metric = [],  # noqa: B006
     by: By = None,
     sizes: Sizes = None,
@@ -79,6 +83,7 @@ def run(
     from shallows.cli import show_run
     from shallows.document.points import chosen, expand
     from shallows.results import pcapng
+    from shallows.results import qlog as logs
 
     document = _document(file, settings, seeds, sizes, percentiles)
     if "sweep" in document and point is None:
@@ -87,9 +92,13 @@ def run(
     captures = pcapng.parse_requests(pcap)
     if captures:
         pcapng.probe_for(document, captures)
+    flows = logs.parse_requests(qlog)
+    if flows:
+        document.setdefault("probe", {})["audit"] = True
     points = expand(document) if point is None else chosen(expand(document), point)
-    if captures and len(points) > 1:
-        raise SpecError([Fault("--pcap", f"needs exactly one run, not {len(points)}", hint="--seeds 1")])
+    for option, asked_for in (("--pcap", captures), ("--qlog", flows)):
+        if asked_for and len(points) > 1:
+            raise SpecError([Fault(option, f"needs exactly one run, not {len(points)}", hint="--seeds 1")])
     page = out if report else None
     asked = _Asked(
         f"run-{file.stem}", document, points, metric, by, over_seeds, page, csv, formats, expect, junit
@@ -112,7 +121,17 @@ def run(
     for name, path in captures.items():
         count = pcapng.write(outcomes[0].run, name, path)
         terminal.note(f"{path}: {count} packets of {name}")
+    for flow, path in flows.items():
+        _log(outcomes[0].run, flow, path)
     _end(judged, as_json)
+
+
+def _log(run: Any, flow: int, path: Path) -> None:
+    from shallows.cli.explain import story_of
+    from shallows.results import qlog
+
+    count = qlog.write(run.tables, story_of(run.tables, run.experiment, flow), run.hash, path)
+    terminal.note(f"{path}: {count} events of flow {flow}")
 
 
 @makes_runs

@@ -57,7 +57,7 @@ def build(options: Options, token: str | None) -> tuple[Any, State]:
 
 
 def _missing(request: Request, error: Exception) -> HTMLResponse:
-    """What is shown at an address that leads nowhere. It costs no page of the server."""
+    """The answer at an address that leads nowhere. It costs no page of the server."""
     from fastapi.responses import HTMLResponse
 
     from shallows.web.pages.frame import missing
