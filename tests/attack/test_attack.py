@@ -76,15 +76,26 @@ def refused(tmp_path, against=AGAINST, reference=(), budget=None, **changes):
     return str(error.value)
 
 
-def test_the_number_of_workers_changes_nothing(tmp_path):
-    one, two = (attacked(tmp_path, str(n), workers=n) for n in (1, 2))
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The folder and the result of a whole attack, which tests read and do not change."""
+    folder = tmp_path_factory.mktemp("whole")
+    return folder, attacked(folder, "runs")
+
+
+def test_the_number_of_workers_changes_nothing(tmp_path, whole):
+    one, two = whole[1], attacked(tmp_path, "2", workers=2)
     assert one.find is not None
     assert (one.tried, one.find) == (two.tried, two.find)
-    other = attacked(tmp_path, "1", seed=2)
-    assert [t.candidate for t in other.tried] != [t.candidate for t in one.tried]
 
 
-def test_an_attack_that_was_stopped_resumes_to_the_same_find(tmp_path):
+def test_another_seed_tries_others(tmp_path, whole):
+    other = attacked(tmp_path, "runs", seed=2, generations=1)
+    first = [t.candidate for t in whole[1].tried[: len(other.tried)]]
+    assert other.tried and [t.candidate for t in other.tried] != first
+
+
+def test_an_attack_that_was_stopped_resumes_to_the_same_find(tmp_path, whole):
     what = read(file_of(tmp_path))
     runner = Runner.of(store=tmp_path / "stopped", workers=1)
 
@@ -95,14 +106,15 @@ def test_an_attack_that_was_stopped_resumes_to_the_same_find(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         attack(what, objectives.read(AGAINST, what), runner, progress=stop)
     before = {run.hash for run in Store(tmp_path / "stopped").runs()}
-    again, whole = attacked(tmp_path, "stopped"), attacked(tmp_path, "whole")
+    folder, undisturbed = whole
+    again = attacked(tmp_path, "stopped")
     after = {run.hash for run in Store(tmp_path / "stopped").runs()}
-    assert before < after == {run.hash for run in Store(tmp_path / "whole").runs()}
-    assert (again.tried, again.find) == (whole.tried, whole.find)
+    assert before < after == {run.hash for run in Store(folder / "runs").runs()}
+    assert (again.tried, again.find) == (undisturbed.tried, undisturbed.find)
 
 
-def test_a_find_is_smaller_and_keeps_its_effect(tmp_path):
-    found = attacked(tmp_path, "runs")
+def test_a_find_is_smaller_and_keeps_its_effect(whole):
+    found = whole[1]
     first, small = found.find.first, found.find.tried
     assert len(small.candidate) < len(first.candidate)
     assert found.objective.near(small.value, first.value, found.base.value)
@@ -298,8 +310,8 @@ def test_an_effect_that_vanishes_under_jitter_is_an_artefact():
     )
 
 
-def test_a_find_is_confirmed_seed_by_seed_against_the_file_as_written_there(tmp_path):
-    found = attacked(tmp_path, "runs")
+def test_a_find_is_confirmed_seed_by_seed_against_the_file_as_written_there(tmp_path, whole):
+    found = whole[1]
     told = confirm(found, Runner.of(store=tmp_path / "elsewhere"), "other")
     assert told.verdict == "confirmed"
     assert told.values[0] == found.find.tried.value
@@ -494,16 +506,15 @@ def test_a_loss_needs_whole_numbers_from_one_on(tmp_path):
     assert "attack.losses.few: port.l0->left.drop_class" in refused(tmp_path, losses=unknown)
 
 
-def test_hopeless_candidates_are_stopped_and_the_find_is_the_same_for_any_workers(tmp_path):
-    whole, one, two = (
-        attacked(tmp_path, str(n), workers=n or 1, **({"first": "6ms"} if n else {})) for n in range(3)
-    )
+def test_hopeless_candidates_are_stopped_and_the_find_is_the_same_for_any_workers(tmp_path, whole):
+    one, two = (attacked(tmp_path, str(n), workers=n, first="6ms") for n in (1, 2))
     stopped = [each for each in one.tried if each.state == "stopped"]
     assert stopped and all(each.value is None and "no effect within 6ms" in each.note for each in stopped)
     assert (one.tried, one.find) == (two.tried, two.find)
-    assert not [each for each in whole.tried if each.state == "stopped"]
-    first = whole.space.population  # the first generation is drawn before any value is known
-    assert [t.candidate for t in one.tried[:first]] == [t.candidate for t in whole.tried[:first]]
+    slow = whole[1]
+    assert not [each for each in slow.tried if each.state == "stopped"]
+    first = slow.space.population  # the first generation is drawn before any value is known
+    assert [t.candidate for t in one.tried[:first]] == [t.candidate for t in slow.tried[:first]]
 
 
 def test_the_first_run_must_be_shorter_and_an_experiment(tmp_path):
@@ -511,8 +522,8 @@ def test_the_first_run_must_be_shorter_and_an_experiment(tmp_path):
     assert "attack.first: " in refused(tmp_path, first="soon")
 
 
-def test_earlier_finds_are_tried_first(tmp_path):
-    found = attacked(tmp_path, "runs")
+def test_earlier_finds_are_tried_first(tmp_path, whole):
+    found = whole[1]
     what = read(file_of(tmp_path))
     place = tmp_path / "finds/one"
     place.mkdir(parents=True)

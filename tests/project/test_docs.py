@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from pages import generated, papers, pictures, pointers, prose
+from pages import commands, generated, papers, pictures, pointers, prose
 from pages.blocks import Block, blocks_of, commands_of
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -280,13 +280,20 @@ def test_every_public_name_has_an_entry():
     assert set(shallows.__all__) - {"__version__"} <= entries
 
 
-def test_the_command_line_page_has_every_command():
+def test_every_command_has_a_page_with_its_help_and_links_that_lead_somewhere():
     from shallows.cli.app import app
 
-    page = generated.command_line()
-    for command in app.registered_commands:
-        word = command.name or command.callback.__name__.strip("_")
-        assert f"`./shallows {word}`" in page, word
+    made = commands.pages()
+    known = {command.name or command.callback.__name__.strip("_") for command in app.registered_commands}
+    assert known | {"new", "copy", "linux"} == {Path(path).stem for path in made} - {"index"}
+    for path, text in made.items():
+        assert path in commands.entries()
+        if not path.endswith("index.md"):
+            assert "  --help" in text or "-h, --help" in text, path
+        for place in re.findall(r"\]\(\.\./\.\./(\S+)\)", text):
+            assert (ROOT / "docs" / place).is_file(), place
+    assert "## `./shallows linux exec`" in made["reference/commands/linux.md"]
+    assert "[Tutorial](../../tutorial.md)" in made["reference/commands/run.md"]
 
 
 def test_every_paper_has_a_page_with_all_its_figures():

@@ -134,10 +134,10 @@ def _programs(sender: str, receiver: str, how: How) -> Programs:
     from shallows.assess.programs import Programs
     from shallows.backends.linux.backend import Linux
 
-    faults = []
+    backend, faults = Linux(), []
     if not (sender and receiver):
         faults.append(Fault("--sender", "needs --receiver too, since each end has a command"))
-    if how.backend != "linux":
+    if how.backend != backend.name:
         faults.append(Fault("--sender", "needs --backend linux, which runs programs", how.backend))
     if all(text.rstrip().endswith("&") for text in (sender, receiver)):
         faults.append(
@@ -145,4 +145,4 @@ def _programs(sender: str, receiver: str, how: How) -> Programs:
         )
     if faults:
         raise SpecError(faults)
-    return Programs(sender, receiver, Linux().on_kernel(how.kernel) if how.kernel else Linux())
+    return Programs(sender, receiver, backend.on_kernel(how.kernel) if how.kernel else backend)
