@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -80,25 +80,17 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Runs one experiment. Prints a summary, stores the run, draws a figure."""
+    from shallows.cli import captures as files
     from shallows.cli import show_run
     from shallows.document.points import chosen, expand
-    from shallows.results import pcapng
-    from shallows.results import qlog as logs
 
     document = _document(file, settings, seeds, sizes, percentiles)
     if "sweep" in document and point is None:
         hint = f"{program()} sweep {file} runs all; --point 1 runs the first"
         raise SpecError([Fault("sweep", "describes several experiments; run takes one", hint=hint)])
-    captures = pcapng.parse_requests(pcap)
-    if captures:
-        pcapng.probe_for(document, captures)
-    flows = logs.parse_requests(qlog)
-    if flows:
-        document.setdefault("probe", {})["audit"] = True
+    captures = files.asked(pcap, qlog, document)
     points = expand(document) if point is None else chosen(expand(document), point)
-    for option, asked_for in (("--pcap", captures), ("--qlog", flows)):
-        if asked_for and len(points) > 1:
-            raise SpecError([Fault(option, f"needs exactly one run, not {len(points)}", hint="--seeds 1")])
+    captures.of_one_run(len(points))
     page = out if report else None
     asked = _Asked(
         f"run-{file.stem}", document, points, metric, by, over_seeds, page, csv, formats, expect, junit
@@ -118,20 +110,9 @@ def run(
     else:
         show_run.show(title, outcomes, formats)
     asked.page(outcomes, as_json)
-    for name, path in captures.items():
-        count = pcapng.write(outcomes[0].run, name, path)
-        terminal.note(f"{path}: {count} packets of {name}")
-    for flow, path in flows.items():
-        _log(outcomes[0].run, flow, path)
+    if outcomes[0].run:
+        captures.write(outcomes[0].run)
     _end(judged, as_json)
-
-
-def _log(run: Any, flow: int, path: Path) -> None:
-    from shallows.cli.explain import story_of
-    from shallows.results import qlog
-
-    count = qlog.write(run.tables, story_of(run.tables, run.experiment, flow), run.hash, path)
-    terminal.note(f"{path}: {count} events of flow {flow}")
 
 
 @makes_runs
