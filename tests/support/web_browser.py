@@ -86,9 +86,11 @@ def put_text(page, text):
     page.keyboard.insert_text(text)
 
 
-def barriers(page):
+def barriers(page, least="minor"):
     """The findings of Axe, a checker for readers by ear and keyboard: weight, rule, first element."""
     from axe_playwright_python.sync_playwright import Axe
 
     found = Axe().run(page).response["violations"]
-    return [f"{each['impact']}: {each['help']}: {each['nodes'][0]['html'][:200]}" for each in found]
+    weights = ("minor", "moderate", "serious", "critical")
+    heavy = [each for each in found if weights.index(each["impact"]) >= weights.index(least)]
+    return [f"{each['impact']}: {each['help']}: {each['nodes'][0]['html'][:200]}" for each in heavy]
