@@ -88,3 +88,11 @@ def test_a_metric_that_is_none_is_refused_before_anything_runs(place):
     done = shallows("run", "web.toml", "--metric", "web.fct_p98_ps", "--store", "empty", cwd=place)
     assert done.returncode == 2 and 'did you mean "web.fct_p99_ps"' in done.stderr
     assert not (place / "empty").exists()
+
+
+def test_a_run_shows_first_how_long_its_messages_took(place):
+    title, head, row, _, *others = lines(place, "run", "web.toml")
+    assert title == ["Completion", "times", "of", "messages"]
+    assert head == ["class", "messages", "unfinished", "fct_mean", "fct_p50", "fct_p99", "slowdown_p99"]
+    assert row[0] == "web" and int(row[1]) > 10
+    assert ["web.slowdown_p99", row[-1]] in others

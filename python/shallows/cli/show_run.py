@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shallows import terminal
@@ -84,6 +84,7 @@ def show(title: str, outcomes: Sequence[Outcome], formats: Sequence[str] = ()) -
     """Summary, the busiest queues, where the runs are, and a figure of the queue."""
     runs = _runs(outcomes)
     metrics = [outcome.metrics for outcome in outcomes]
+    _show_times([each for each in metrics if each is not None])
     if len(runs) == 1:
         terminal.print_metrics(
             title, {name: value for name, value in metrics[0].items() if value is not None}
@@ -104,6 +105,52 @@ def show(title: str, outcomes: Sequence[Outcome], formats: Sequence[str] = ()) -
     terminal.say(f"\n{found}: {runs[0].path}" + (f" and {len(runs) - 1} more" if len(runs) > 1 else ""))
     for figure in _draw(outcomes, formats):
         terminal.say(f"figure: {figure}")
+
+
+TIMES = {
+    "messages": "messages",
+    "unfinished": "messages_unfinished",
+    "fct_mean": "fct_mean_ps",
+    "fct_p50": "fct_p50_ps",
+    "fct_p99": "fct_p99_ps",
+    "slowdown_p99": "slowdown_p99",
+}
+ROUNDS = {
+    "rounds": "rounds",
+    "unfinished": "rounds_unfinished",
+    "mean": "round_fct_mean_ps",
+    "p50": "round_fct_p50_ps",
+    "p99": "round_fct_p99_ps",
+}
+"""Columns of the first table, with their metrics."""
+
+
+def _show_times(metrics: Sequence[Mapping[str, Any]]) -> None:
+    """First of all the completion times of messages and rounds, where loads have them; means over seeds."""
+    if not metrics:
+        return
+    values: Mapping[str, Any] = metrics[0]
+    if len(metrics) > 1:
+        values = {name: estimate.value for name, estimate in seeds.over_seeds(metrics).items()}
+    over = f", means over {len(metrics)} seeds" if len(metrics) > 1 else ""
+    for title, what, columns in (("messages", "class", TIMES), ("rounds", "load", ROUNDS)):
+        known = [
+            name.removesuffix(f".{title}")
+            for name, value in values.items()
+            if name.endswith(f".{title}") and value
+        ]
+        rows = [
+            [name, *(_shown(metric, values.get(f"{name}.{metric}")) for metric in columns.values())]
+            for name in known
+            if "." not in name
+        ]
+        if rows:
+            terminal.print_table(f"Completion times of {title}{over}", (what, *columns), rows)
+            print()
+
+
+def _shown(name: str, value: float | None) -> str:
+    return "-" if value is None else terminal.readable(name, value)
 
 
 def show_failures(outcomes: Sequence[Outcome]) -> None:
