@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from shallows.interrupts import listening
 
-__all__ = ["open_regular", "read_bounded", "replacing", "write_whole"]
+__all__ = ["irreplaceable", "open_regular", "read_bounded", "replacing", "write_whole"]
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -38,6 +38,27 @@ def read_bounded(path: Path, most: int) -> bytes:
     if len(data) > most:
         raise OSError(errno.EFBIG, f"is longer than {most // 1_000_000} MB, the most that is read", str(path))
     return data
+
+
+def irreplaceable(path: Path, begins: bytes, kind: str) -> str | None:
+    """Why a file that the user names may not be written: only one of its kind, or an empty one, is replaced.
+
+    Such a file has `begins` as its first bytes. A pipe, as of `wireshark -k -i PIPE`, is written to.
+    """
+    if not path.parent.is_dir():
+        return "must name a file in an existing directory"
+    if path.is_dir():
+        return "is a directory; name a file in it"
+    if not path.is_file():
+        return None
+    try:
+        with path.open("rb") as file:
+            first = file.read(len(begins))
+    except OSError as error:
+        return f"exists and cannot be read: {error.strerror}"
+    if first in (b"", begins):
+        return None
+    return f"exists and is not {kind}, so it is not overwritten; choose another name"
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -142,3 +142,11 @@ def test_a_program_fills_a_slow_link(tmp_path):
     [outcome] = card._outcomes(work, Runner.of(store=tmp_path, backend="linux"), None)[key]
     assert outcome.error is None
     assert outcome.metrics["bottleneck_utilisation"] > 0.9
+
+
+@pytest.mark.parametrize(
+    "setting", [{"ack_pieces": 4}, {"ack_repeats": 3}, {"ack_ahead": "1pkt"}, {"hide_marks": True}]
+)
+def test_a_receiver_that_misbehaves_is_refused_to_programs(setting):
+    load = {"kind": "bulk", "transport": {"cc": programs.PLACE, **setting}}
+    assert programs.refusal({"traffic": {"x": load}}) == "the receiver of a program is its own"

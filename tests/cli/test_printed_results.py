@@ -96,3 +96,17 @@ def test_a_run_shows_first_how_long_its_messages_took(place):
     assert head == ["class", "messages", "unfinished", "fct_mean", "fct_p50", "fct_p99", "slowdown_p99"]
     assert row[0] == "web" and int(row[1]) > 10
     assert ["web.slowdown_p99", row[-1]] in others
+
+
+def test_a_class_of_which_no_message_ended_is_shown(place):
+    web = {
+        "kind": "poisson",
+        "from": "s*",
+        "to": "r0",
+        "load": 0.6,
+        "sizes": {"kind": "fixed", "bytes": "90MB"},
+    }
+    write_toml(place / "cut.toml", WEB | {"traffic": {"web": web}, "duration": "2s"})
+    title, _, row, *_ = lines(place, "run", "cut.toml", "--set", "duration=400ms")
+    assert title[0] == "Completion"
+    assert row[:2] == ["web", "0"] and int(row[2]) > 0 and row[3:] == ["-"] * 4

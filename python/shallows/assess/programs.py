@@ -53,7 +53,7 @@ def refusal(experiment: Mapping[str, Any]) -> str:
     loads = [load for load in experiment["traffic"].values() if _replaced(load)]
     if any(load.get(name, "none") != "none" for load in loads for name in AMOUNTS):
         return "a program sends as long as it runs, and not messages of given sizes"
-    changed = ("ack_pieces", "ack_ahead", "hide_marks")
+    changed = ("ack_pieces", "ack_repeats", "ack_ahead", "hide_marks")
     if any(load["transport"].get(name) for load in loads for name in changed if _on(load, name)):
         return "the receiver of a program is its own"
     return ""

@@ -290,8 +290,8 @@ def read(experiment: Any, settings: Sequence[str] = (), reference: Sequence[str]
 
 
 def _cannot_vary(parameters: Any) -> list[Fault]:
-    """A fault for each parameter that is no setting of a run."""
-    rule = "cannot vary: it is no setting of a run"
+    """A fault for each parameter that does not belong to a run."""
+    rule = "cannot vary, because it does not belong to a run"
     paths = parameters if isinstance(parameters, dict) else {}
     return [
         Fault(

@@ -137,7 +137,7 @@ def _show_times(metrics: Sequence[Mapping[str, Any]]) -> None:
         known = [
             name.removesuffix(f".{title}")
             for name, value in values.items()
-            if name.endswith(f".{title}") and value
+            if name.endswith(f".{title}") and (value or values.get(f"{name}_unfinished"))
         ]
         rows = [
             [name, *(_shown(metric, values.get(f"{name}.{metric}")) for metric in columns.values())]

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shallows.errors import Fault, RunError, SpecError
-from shallows.files import replacing
+from shallows.files import irreplaceable, replacing
 from shallows.results import roce_frames
 
 if TYPE_CHECKING:
@@ -46,31 +46,13 @@ def parse_requests(texts: list[str]) -> dict[str, Path]:
             faults.append(Fault("--pcap", "must be LINK_OR_HOST=FILE, as in 'switch->r0=out.pcapng'", text))
         elif name in found or Path(path) in found.values():
             faults.append(Fault("--pcap", "names a link, host or file twice", text))
-        elif rule := _cannot_hold_a_capture(Path(path)):
+        elif rule := irreplaceable(Path(path), struct.pack("<I", SECTION), "a capture"):
             faults.append(Fault("--pcap", rule, path))
         else:
             found[name] = Path(path)
     if faults:
         raise SpecError(faults)
     return found
-
-
-def _cannot_hold_a_capture(path: Path) -> str | None:
-    """Why the file may not be written: it is replaced only where it is a capture, or empty."""
-    if not path.parent.is_dir():
-        return "must name a file in an existing directory"
-    if path.is_dir():
-        return "is a directory; name a file in it"
-    if not path.is_file():  # not there; or a pipe, as of `wireshark -k -i PIPE`
-        return None
-    try:
-        with path.open("rb") as file:
-            begins = file.read(4)
-    except OSError as error:
-        return f"exists and cannot be read: {error.strerror}"
-    if begins in (b"", struct.pack("<I", SECTION)):
-        return None
-    return "exists and is not a capture, so it is not overwritten; choose another name"
 
 
 def ports_of(link_or_host: str) -> list[str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shallows.errors import Fault, RunError, SpecError
-from shallows.files import replacing
+from shallows.files import irreplaceable, write_whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,23 +63,8 @@ def parse_requests(texts: list[str]) -> dict[int, Path]:
 
 
 def refusal(path: Path) -> str | None:
-    """Why the file may not be written: only a file of this format, or an empty one, is replaced."""
-    if not path.parent.is_dir():
-        return "must name a file in an existing directory"
-    if path.is_dir():
-        return "is a directory; name a file in it"
-    if not path.exists():
-        return None
-    if not path.is_file():
-        return "exists and is no file; choose another name"
-    try:
-        with path.open("rb") as file:
-            begins = file.read(len(BEGINS))
-    except OSError as error:
-        return f"exists and cannot be read: {error.strerror}"
-    if begins in (b"", BEGINS.encode()):
-        return None
-    return "exists and is not qlog of Shallows, so it is not overwritten; choose another name"
+    """Why the file may not be written, or None."""
+    return irreplaceable(path, BEGINS.encode(), "qlog of Shallows")
 
 
 def write(tables: Mapping[str, pl.DataFrame], story: Story, title: str, path: Path) -> int:
@@ -93,8 +78,7 @@ def write(tables: Mapping[str, pl.DataFrame], story: Story, title: str, path: Pa
     head = json.dumps(whole).removesuffix("}]}")
     lines = ",\n".join(map(json.dumps, events))
     try:
-        with replacing(path) as file:
-            file.write(f'{head}, "events": [\n{lines}\n]}}]}}\n'.encode())
+        write_whole(path, f'{head}, "events": [\n{lines}\n]}}]}}\n'.encode())
     except OSError as error:
         raise RunError(f"the file {path} was not written: {error.strerror}; the run is stored") from error
     return len(events)
