@@ -41,6 +41,9 @@ FIRST_PORT = 7000
 AMOUNTS = ("bytes", "sizes", "response")
 """Settings of a load that bound what a connection sends."""
 
+RECEIVER = {"ack_pieces": 1, "ack_repeats": 0, "ack_ahead": "none", "hide_marks": False}
+"""Settings by which a receiver misbehaves, with the values of one that does not."""
+
 SETTLED_S = 0.05
 """Servers start this long before the other commands."""
 
@@ -53,15 +56,10 @@ def refusal(experiment: Mapping[str, Any]) -> str:
     loads = [load for load in experiment["traffic"].values() if _replaced(load)]
     if any(load.get(name, "none") != "none" for load in loads for name in AMOUNTS):
         return "a program sends as long as it runs, and not messages of given sizes"
-    changed = ("ack_pieces", "ack_repeats", "ack_ahead", "hide_marks")
-    if any(load["transport"].get(name) for load in loads for name in changed if _on(load, name)):
+    transports = [load["transport"] for load in loads]
+    if any(each.get(name, usual) != usual for each in transports for name, usual in RECEIVER.items()):
         return "the receiver of a program is its own"
     return ""
-
-
-def _on(load: Mapping[str, Any], name: str) -> bool:
-    value = load["transport"].get(name)
-    return value not in (None, False, 1, 0, "0B", "0pkt", "off", "none")
 
 
 def _replaced(load: Mapping[str, Any]) -> bool:
