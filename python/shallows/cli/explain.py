@@ -60,7 +60,7 @@ def explain(
 ) -> None:
     """Tells the story of one connection. It has losses, their repair, marks, and the limit of its sender."""
     if qlog and (rule := refusal(qlog)):
-        raise SpecError([Fault("--qlog", rule, str(qlog))])
+        raise SpecError([Fault("--qlog", rule, qlog)])
     title, tables, experiment, _ = runs_of("explain", name, store, allow_memory)[0]
     story = story_of(tables, experiment, flow)
     if as_json:
