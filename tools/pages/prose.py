@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import re
 import tokenize
@@ -74,6 +75,7 @@ _CLAUSE = re.compile(r"(?:^|[.:;][ ])((?:What|Who|Whoever|Whatever)[ ][^?\n]*)$"
 _FRAGMENT = re.compile(r"^(?:The same\b|Of ).*")
 
 
+@functools.cache  # several tests read each source
 def remarks_in_rust(text: str) -> list[tuple[int, str]]:
     """Each line of a comment of Rust without its marks, and the line's number."""
     lines = enumerate(text.splitlines(), 1)
@@ -81,6 +83,7 @@ def remarks_in_rust(text: str) -> list[tuple[int, str]]:
     return [(number, match[1] or "") for number, match in found if match]
 
 
+@functools.cache  # several tests read each source
 def remarks_in_python(text: str) -> list[tuple[int, str]]:
     """Each line of a comment or a docstring of Python, and the line's number."""
     parts = [

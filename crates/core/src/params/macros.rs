@@ -137,6 +137,8 @@ macro_rules! choices {
                 match self { $( $name::$variant => $word.into() ),* }
             }
             fn stand_in() -> Self { Self::ALL[0] }
+            /// Words have no range.
+            fn within(&self, _: &str) -> Result<(), $crate::params::Rule> { Ok(()) }
         }
     };
 }

@@ -56,10 +56,7 @@ impl<'a> Table<'a> {
     /// The checked value of a setting known by its name, default and range.
     pub fn get_at<T: ParamType>(&mut self, name: &str, default: &Value, range: &str) -> T {
         if !self.map.contains_key(name) && default.is_null() {
-            let rule = Code::Missing.rule(format!("is required: {}", T::kind()));
-            let mut fault = Fault::new(&self.at(name), rule, &Value::Null);
-            fault.kind = Some(T::kind());
-            self.faults.0.push(fault);
+            self.miss(name, T::kind());
         }
         let written = self.written_at(name, range);
         written.unwrap_or_else(|| T::parse(default).unwrap_or_else(|_| T::stand_in()))
@@ -81,14 +78,29 @@ impl<'a> Table<'a> {
                 None
             }
         });
+        if self.faults.0.len() > before {
+            self.explain(before, &path, T::kind(), written);
+        }
+        value
+    }
+
+    /// Records that the setting `name`, which has no default, was not written.
+    fn miss(&mut self, name: &str, kind: Kind) {
+        let rule = Code::Missing.rule(format!("is required: {kind}"));
+        let mut fault = Fault::new(&self.at(name), rule, &Value::Null);
+        fault.kind = Some(kind);
+        self.faults.0.push(fault);
+    }
+
+    /// Gives the faults from number `before` on, which a value `written` at `path` has, their kind and their remedy.
+    fn explain(&mut self, before: usize, path: &str, kind: Kind, written: &Value) {
         // Faults of a row inside already know the default behind them.
         for fault in &mut self.faults.0[before..] {
             if fault.path == path && fault.hint.is_empty() {
-                fault.hint = hint(&T::kind(), written, &path).into();
+                fault.hint = hint(&kind, written, path).into();
             }
-            fault.kind.get_or_insert_with(T::kind);
+            fault.kind.get_or_insert_with(|| kind.clone());
         }
-        value
     }
 
     /// Reports every key that nobody asked for.

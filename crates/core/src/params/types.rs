@@ -3,6 +3,7 @@
 use super::{Code, Faults, Kind, Params, Rule, Table};
 use serde_json::{Map, Value};
 use shallows_units::{Bytes, Rate, Size, Span};
+use std::cmp::Ordering;
 
 /// A Rust type that a parameter can have.
 pub trait ParamType: Sized + PartialOrd {
@@ -237,29 +238,34 @@ impl<P: Params + PartialEq> ParamType for Row<P> {
 
 /// Holds `value` against an interval such as `(0, 1]` or `[1pkt, ]`; the error is the rule.
 fn in_range<T: ParamType>(value: &T, range: &str) -> Result<(), Rule> {
+    hold(range, &mut |bound| {
+        let as_text = T::parse(&Value::from(bound)).ok();
+        let bound = as_text.or_else(|| T::parse(&serde_json::from_str(bound).ok()?).ok());
+        value.partial_cmp(&bound.expect("a declared bound parses"))
+    })
+}
+
+/// Holds a value against `range`; `compare` holds it against a bound as written. One for all types, since a parameter's
+/// type is compiled once for each of some hundred.
+fn hold(range: &str, compare: &mut dyn FnMut(&str) -> Option<Ordering>) -> Result<(), Rule> {
     let Some((low, high)) = range.get(1..range.len().saturating_sub(1)).and_then(|s| s.split_once(','))
     else {
         return Ok(());
     };
-    let bound = |text: &str| -> Option<(T, String)> {
-        let text = text.trim();
-        let as_text = T::parse(&Value::from(text)).ok();
-        let value = as_text.or_else(|| T::parse(&serde_json::from_str(text).ok()?).ok());
-        if text.is_empty() { None } else { Some((value.expect("a declared bound parses"), text.into())) }
-    };
     // Values of different units (bytes against packets) do not compare; they are checked by the component.
-    use std::cmp::Ordering::{Equal, Greater, Less};
-    if let Some((low, text)) = bound(low) {
-        match (value.partial_cmp(&low), range.starts_with('(')) {
-            (Some(Less), false) => return Err(Code::OutOfRange.rule(format!("must be >= {text}"))),
-            (Some(Less | Equal), true) => return Err(Code::OutOfRange.rule(format!("must be > {text}"))),
+    use Ordering::{Equal, Greater, Less};
+    let (low, high) = (low.trim(), high.trim());
+    if !low.is_empty() {
+        match (compare(low), range.starts_with('(')) {
+            (Some(Less), false) => return Err(Code::OutOfRange.rule(format!("must be >= {low}"))),
+            (Some(Less | Equal), true) => return Err(Code::OutOfRange.rule(format!("must be > {low}"))),
             _ => {}
         }
     }
-    if let Some((high, text)) = bound(high) {
-        match (value.partial_cmp(&high), range.ends_with(')')) {
-            (Some(Greater), false) => return Err(Code::OutOfRange.rule(format!("must be <= {text}"))),
-            (Some(Greater | Equal), true) => return Err(Code::OutOfRange.rule(format!("must be < {text}"))),
+    if !high.is_empty() {
+        match (compare(high), range.ends_with(')')) {
+            (Some(Greater), false) => return Err(Code::OutOfRange.rule(format!("must be <= {high}"))),
+            (Some(Greater | Equal), true) => return Err(Code::OutOfRange.rule(format!("must be < {high}"))),
             _ => {}
         }
     }
