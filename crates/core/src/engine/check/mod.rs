@@ -1,6 +1,7 @@
 //! Checks of an experiment as a whole: hosts that do not reach each other, patterns that select nothing,
 //! and the memory that a run would take. Nothing is built here that grows with the run.
 
+mod bdp;
 pub mod chosen;
 pub mod drain;
 pub mod facts;
