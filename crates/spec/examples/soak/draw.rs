@@ -266,6 +266,11 @@ impl Sections {
             chosen.retain(|key, _| !other.contains(&key.as_str()) && key != "cnp_priority");
             chosen.insert("repair".into(), repair.into());
             chosen.insert("mtu".into(), one(chance, &sizes).into());
+            let qps = one(chance, &[1, 1, 2, 5]);
+            chosen.insert("qps".into(), qps.into());
+            if qps == 1 {
+                chosen.remove("qp_share");
+            }
             // Without a protocol of switches.
             let control = self.control(chance, |cc| cc.runs_over_roce() && cc.protocol().is_none());
             chosen.insert("cc".into(), control);

@@ -32,6 +32,7 @@ mod ns2;
 mod pacing;
 mod pfabric;
 mod pias;
+mod qps;
 mod queueing;
 mod rack;
 mod rates;
