@@ -269,7 +269,7 @@ impl Connections<'_> {
             lost_before: 0,
         };
         let receiving = ReceivingEnd {
-            receiver: AnyReceiver::new(id, labels[1], config, last),
+            receiver: AnyReceiver::new(id, labels[1], config, (last, path.base_rtt)),
             about,
             passed: (0, 0),
             messages: VecDeque::new(),

@@ -247,6 +247,7 @@ impl Hosts {
             }
             AnyReceiver::Uec(receiver) => {
                 receiver.on_packet(packet, config, net);
+                pulls = receiver.credit.is_some();
                 receiver.next
             }
             AnyReceiver::Datagram(receiver) => {

@@ -116,9 +116,9 @@ pub struct Discipline {
     random: Stream,
 }
 
-/// It waits among the headers: trimmed, or from a receiver.
+/// It waits among the headers: trimmed, from a receiver, or of the class of control.
 fn is_header(packet: &Packet) -> bool {
-    packet.flags.any(Flags::REVERSE) || packet.trimmed()
+    packet.flags.any(Flags::REVERSE) || packet.trimmed() || packet.is_control()
 }
 
 impl Discipline {

@@ -309,6 +309,9 @@ impl Sections {
                 ("entropy".into(), one(chance, &choices).into()),
                 ("cc".into(), self.control(chance, Algorithm::runs_over_uec)),
             ]);
+            // A control that bounds nothing needs credit.
+            let bounds = is_over(chosen["cc"]["kind"].as_str().unwrap_or_default(), Algorithm::reacts);
+            chosen.insert("receiver_credit".into(), (!bounds || chance.chance(0.3)).into());
         } else if profile == "homa" {
             let (above, cutoffs) = one(chance, &[(0, "[]"), (1, "[]"), (3, r#"["2KB", "20KB"]"#)]);
             chosen.extend([

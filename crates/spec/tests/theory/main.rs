@@ -36,6 +36,7 @@ mod qps;
 mod queueing;
 mod rack;
 mod rates;
+mod rccc;
 mod rcp;
 mod rdma;
 mod read;
