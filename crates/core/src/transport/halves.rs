@@ -9,7 +9,6 @@ use super::ndp::{NdpReceiver, NdpSender};
 use super::receiver::{Receiver, ReceiverCounts};
 use super::roce::{Reader, Requester, Responder, Source};
 use super::sender::Sender;
-use super::uec::credit::Grants;
 use super::uec::{UecReceiver, UecSender};
 use super::window::Window;
 use crate::cc::{FlowInfo, MessageInfo};
@@ -292,8 +291,7 @@ impl AnyReceiver {
             TransportKind::ExpressPass => AnyReceiver::Credit(CreditReceiver::new(flow, label, config, rate)),
             TransportKind::Homa => AnyReceiver::Homa(HomaReceiver::new(flow, label)),
             TransportKind::Uec => {
-                let credit = config.uec.credit.then(|| Grants::new(rate, base, config.packet));
-                AnyReceiver::Uec(UecReceiver::new(flow, label, credit))
+                AnyReceiver::Uec(UecReceiver::new(flow, label, config, (rate, base)))
             }
             TransportKind::Datagram => AnyReceiver::Datagram(DatagramReceiver::default()),
         }

@@ -10,7 +10,7 @@ use crate::packet::{Flags, NONE, Packet};
 use crate::transport::Config;
 use crate::transport::ranges::Ranges;
 use crate::transport::receiver::ReceiverCounts;
-use shallows_units::Time;
+use shallows_units::{Rate, Span, Time};
 
 /// Bytes that a packet counts at least towards an answer (UE 1.0.3 s.3.5: ACK_Gen_Min_Pkt_Add).
 const LEAST: u64 = 1024;
@@ -35,8 +35,8 @@ pub struct UecReceiver {
 }
 
 impl UecReceiver {
-    /// Waiting for the first byte, with what it may grant.
-    pub fn new(flow: u32, label: u32, credit: Option<Grants>) -> Self {
+    /// Waiting for the first byte, at the end of a link of this rate, and of a path with this round trip.
+    pub fn new(flow: u32, label: u32, config: &Config, (rate, base): (Rate, Span)) -> Self {
         UecReceiver {
             flow,
             label,
@@ -44,7 +44,7 @@ impl UecReceiver {
             held: Ranges::default(),
             received: 0,
             pending: 0,
-            credit,
+            credit: config.uec.credit.then(|| Grants::new(rate, base, config.packet)),
             counts: ReceiverCounts::default(),
         }
     }
