@@ -1606,6 +1606,9 @@ class TrimmingQueue(Part):
     headers_per_packet: int | Literal["none"] = 10
     """Headers that are sent for each data packet while both wait, or "none": headers always go first. Range [1, ]. Default: Handley 2017 s.3.1: ten, so that headers never starve data; the authors' simulator: 100 000."""
 
+    trimmed_share: float | Literal["none"] = 'none'
+    """Most of the bandwidth that trimmed packets get while data wait, in a class of their own behind answers; or "none": they are headers as others. Range (0, 1). Default: none: Handley 2017; UE 1.0.3 p. 418: one half at most, or a quarter by weights."""
+
     header: str = '64B'
     """Bytes that are left of a trimmed packet. Range [1B, 9000B]. Default: Handley 2017; the authors' simulator."""
 
@@ -2405,7 +2408,7 @@ class Uec(Part):
     header: str = '64B'
     """Bytes of a packet's headers, and of answers. Windows count them. Range [1B, 200B]. Default: uet-htsim 40ccb05: 64."""
 
-    entropy: Literal["single", "oblivious", "bitmap", "reps", "reps-freezing", "reps-legacy", "mixed"] = 'mixed'
+    entropy: Literal["single", "oblivious", "bitmap", "reps", "reps-freezing", "reps-legacy", "mixed", "states"] = 'mixed'
     """How the entropy value of each packet is chosen. Default: uet-htsim 40ccb05: its default."""
 
     entropies: int = 64

@@ -290,9 +290,7 @@ impl AnyReceiver {
             TransportKind::Ndp => AnyReceiver::Ndp(NdpReceiver::new(flow, label, config, rate)),
             TransportKind::ExpressPass => AnyReceiver::Credit(CreditReceiver::new(flow, label, config, rate)),
             TransportKind::Homa => AnyReceiver::Homa(HomaReceiver::new(flow, label)),
-            TransportKind::Uec => {
-                AnyReceiver::Uec(UecReceiver::new(flow, label, config, (rate, base)))
-            }
+            TransportKind::Uec => AnyReceiver::Uec(UecReceiver::new(flow, label, config, (rate, base))),
             TransportKind::Datagram => AnyReceiver::Datagram(DatagramReceiver::default()),
         }
     }

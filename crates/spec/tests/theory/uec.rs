@@ -217,6 +217,38 @@ fn packets_beyond_a_gap_find_a_loss() {
     assert!(done.simulation.books().balance() && slow.simulation.books().balance());
 }
 
+/// States of values: where a way loses all, its values rest after their first losses, and other rules go on losing by it. A probe
+/// a millisecond finds a value good again once the way is repaired.
+#[test]
+fn values_rest_while_their_way_is_dead() {
+    let through = |entropy: &str, repaired: &str| {
+        let document = json!({
+            "duration": "100ms",
+            "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 4, "hosts_per_leaf": 1, "rate": "100Gbps", "delay": "1us", "uplink_delay": "1us"},
+            "queue": {"kind": "trimming", "limit": "1bdp"},
+            "transport": {"profile": "uec", "cc": "nscc", "entropy": entropy, "timeout": "100us", "retries": 100, "entropies": 16},
+            "traffic": {"x": {"kind": "bulk", "from": "h0", "to": "h1", "bytes": "40MB"}},
+            "port": {"leaf0->spine1": {"loss": 1.0}},
+            "event": {"repair": {"at": repaired, "link": "leaf0->spine1", "loss": 0.0}},
+        });
+        run(document)
+    };
+    let [states, oblivious] = ["states", "oblivious"].map(|entropy| through(entropy, "90ms"));
+    let again = |run: &Run| sum(run, "flows", "retransmissions");
+    // Each value of the way is lost by a window at most, and a window is some 30 packets.
+    assert!(again(&states) > 0.0 && again(&states) < 100.0, "{}", again(&states));
+    assert!(again(&oblivious) > 1000.0, "{}", again(&oblivious));
+    assert!(states.fct()[0] * 2 < oblivious.fct()[0], "{:?} {:?}", states.fct(), oblivious.fct());
+    let by_way = |run: &Run| {
+        let ports = run.words("queues", "port").into_iter().zip(run.column("queues", "packets_out"));
+        ports.filter(|(port, _)| *port == "spine1->leaf1").map(|(_, packets)| packets).sum::<f64>()
+    };
+    assert_eq!(by_way(&states), 0.0);
+    // Four of sixteen values, a probe each 100 us: all are good again after a millisecond.
+    let repaired = through("states", "200us");
+    assert!(by_way(&repaired) > 1000.0, "{}", by_way(&repaired));
+}
+
 /// Thresholds as shares of the bandwidth-delay product are those bytes: of the longest path's round trip, and of the rate that two hosts
 /// can have between them. The resolved record has bytes, and resolves to itself.
 #[test]

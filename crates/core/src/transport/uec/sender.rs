@@ -117,6 +117,9 @@ pub struct UecSender {
     units: u64,
     round_end: u64,
     paths: AnyChoice,
+    /// The probe by which a value may become good again: the value, and when it left; and when the next one may leave.
+    path_probe: Option<(u32, Time)>,
+    path_probe_at: Time,
     sleek: Option<Sleek>,
     /// Credit of the receiver, where it gives some.
     purse: Option<Purse>,
@@ -149,6 +152,8 @@ impl UecSender {
             inflight: 0,
             units: 0,
             round_end: 0,
+            path_probe: None,
+            path_probe_at: Time::ZERO,
             paths: AnyChoice::new(config.uec.entropy, (label, flow)),
             rtt: RttEstimator::default(),
             line: info.path.line_rate,
@@ -279,6 +284,9 @@ impl UecSender {
             sent: self.next,
         };
         self.half.window.with_cc(&config.rules, now, |cc, cx| cc.on_ack(&ack, cx));
+        if let Some((value, _)) = self.path_probe.take_if(|(_, stamp)| probe && *stamp == packet.stamp) {
+            self.paths.on_probe(value, marked);
+        }
         if probe && let Some(round_trip) = self.start.measured(packet.stamp, now) {
             self.half.window.with_cc(&config.rules, now, |cc, cx| cc.on_base_rtt(round_trip, cx));
         }
@@ -318,10 +326,14 @@ impl UecSender {
     }
 
     /// A header alone in the class of control, which may ask for credit; its answer reports what is there.
-    fn control(&mut self, extension: u32, config: &Config, net: &mut Net) {
+    fn control(&mut self, extension: u32, entropy: Option<u32>, config: &Config, net: &mut Net) {
         self.half.counts.packets += 1;
         let (size, now) = (config.header, net.now);
-        net.send(&self.half.packet(self.half.una, (size, PROBE.with(CONTROL)), extension, now));
+        let mut packet = self.half.packet(self.half.una, (size, PROBE.with(CONTROL)), extension, now);
+        if let Some(entropy) = entropy {
+            packet.label = net.directory.routing.with_entropy(packet.label, entropy);
+        }
+        net.send(&packet);
         self.turn.taken(self.half.flow, size, self.line, net);
     }
 
@@ -348,7 +360,7 @@ impl UecSender {
         let (patience, now) = (config.uec.timeout, net.now);
         if purse.asks_at(patience) <= now && self.turn.at <= now {
             let extension = net.extensions.put(&super::wire::want(purse.ask(want, now)));
-            self.control(extension, config, net);
+            self.control(extension, None, config, net);
         }
         self.asks_at = self.purse.as_ref().map_or(Time::MAX, |purse| purse.asks_at(patience));
     }
@@ -479,6 +491,8 @@ impl TakesTurns for UecSender {
     fn parts(&self) -> (&Half, Turn) {
         let probe_at = self.sleek.map_or(Time::MAX, |sleek| sleek.probe_at).min(self.asks_at);
         let probe_at = if self.start.is_due() { self.turn.at } else { probe_at };
+        let rests = self.paths.awaits_probes() && self.half.una < self.half.written;
+        let probe_at = if rests { probe_at.min(self.path_probe_at) } else { probe_at };
         if probe_at == Time::MAX || self.half.state != State::Established {
             return (&self.half, self.turn);
         }
@@ -494,9 +508,18 @@ impl TakesTurns for UecSender {
         if self.turn.at <= net.now && self.sleek.is_some_and(|sleek| sleek.probe_at <= net.now) {
             self.probe(config, net);
         }
+        if self.turn.at <= net.now
+            && self.path_probe_at <= net.now
+            && self.half.una < self.half.written
+            && let Some(value) = self.paths.to_probe()
+        {
+            self.path_probe = Some((value, net.now));
+            self.path_probe_at = net.now + config.uec.timeout;
+            self.control(NONE, Some(value), config, net);
+        }
         if self.turn.at <= net.now && self.start.is_due() {
             self.start.leaves(net.now);
-            self.control(NONE, config, net);
+            self.control(NONE, None, config, net);
         }
         if self.turn.at <= net.now
             && let Some(packet) = self.allowed(config)
