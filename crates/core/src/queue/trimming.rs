@@ -237,7 +237,7 @@ impl QueueDisc for Discipline {
 
     fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet> {
         let others = !self.data.is_empty() || !self.trimmed.is_empty();
-        self.sends = if !self.headers.is_empty() && !(self.in_row >= self.most_in_row && others) {
+        self.sends = if !(self.headers.is_empty() || self.in_row >= self.most_in_row && others) {
             Class::Header
         } else if self.trimmed.is_empty() || !self.data.is_empty() && self.earned < f64::from(self.header) {
             Class::Data
