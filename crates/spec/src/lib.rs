@@ -10,6 +10,7 @@ mod numbers;
 mod plan;
 mod read;
 mod schema;
+mod shares;
 mod show;
 
 use serde_json::{Map, Value, json};

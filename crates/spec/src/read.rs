@@ -1,5 +1,6 @@
 //! Reads the sections of a document.
 
+use crate::shares::Shares;
 use serde_json::{Map, Value, json};
 use shallows_core::experiment::{
     EventSettings, EventSpec, Experiment, LoadSpec, PfcSettings, PortOverride, PortPatch, PrioritySettings,
@@ -15,6 +16,7 @@ use shallows_core::topology::Topology;
 use shallows_core::transport::{Transport, datagram};
 use shallows_core::workload::Traffic;
 
+use shallows_units::{Bytes, Span};
 use std::collections::BTreeMap;
 
 type Object = Map<String, Value>;
@@ -44,12 +46,12 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
     let [
         python,
         topology,
-        queue,
-        nic,
+        mut queue,
+        mut nic,
         control,
-        port,
+        mut port,
         switch,
-        priority,
+        mut priority,
         pfc,
         routing,
         event,
@@ -66,6 +68,16 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
     let loads = loads(traffic.as_ref(), transport.as_ref(), plugins, &mut load_faults);
     let profile = loads.as_deref().map_or("", profile_of_all);
     let topology = component(topology.as_ref(), "topology", plugins, faults, Topology::read);
+    let network = topology.as_ref().zip(loads.as_ref());
+    let as_written = port.clone();
+    // Where the network itself is faulty any product does.
+    let bdp = || match network {
+        Some((topology, loads)) => {
+            bdp(topology, loads, (as_written.as_ref(), switch.as_ref(), routing.as_ref()))
+        }
+        None => Some(Bytes(1)),
+    };
+    let shares = Shares::convert([&mut queue, &mut nic, &mut port, &mut priority], bdp, faults);
     let queue = component(with_habits(queue, profile).as_ref(), "queue", plugins, faults, Queue::read);
     let nic_written = nic.is_some();
     let nic = match with_habits(nic, profile) {
@@ -89,6 +101,7 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
     let routing = self::routing(routing.as_ref(), &run, &events, faults);
     faults.0.extend(load_faults.0);
     let probes: ProbeSettings = settings(probe.as_ref(), "probe", faults);
+    shares.restore(&mut faults.0);
     let loads = loads?;
     let nic = if nic_written { nic? } else { nic_of_profiles(&loads, faults)? };
     Some(Experiment {
@@ -109,6 +122,22 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
         tie_stride: 1,
         short_ways: true,
     })
+}
+
+/// The bandwidth-delay product of a network, from the sections that decide it. Their faults are reported elsewhere.
+fn bdp(
+    topology: &Topology,
+    loads: &[LoadSpec],
+    (port, switch, routing): (Option<&Value>, Option<&Value>, Option<&Value>),
+) -> Option<Bytes> {
+    let mut faults = Faults::default();
+    let ports = ports(port, profile_of_all(loads), &mut faults);
+    let switches = switches(switch, &mut faults);
+    let mut patch = RoutingSettings::defaults();
+    settings::<RoutingPatch>(routing, "routing", &mut faults).apply(&mut patch);
+    let mut experiment = Experiment::new(topology.clone(), Queue::default(), loads.to_vec(), Span::s(1));
+    (experiment.ports, experiment.switches, experiment.routing) = (ports, switches, patch);
+    experiment.bdp()
 }
 
 /// The profile that all loads have; nothing where they differ.

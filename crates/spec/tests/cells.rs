@@ -283,13 +283,17 @@ proptest! {
 /// Queue pairs with DCQCN over lossless lanes, by each repair and READ: any threads give the same bytes, with losses on the wires.
 #[test]
 fn queue_pairs_give_the_same_bytes_on_any_threads() {
-    for (repair, verb) in
-        [("go-back-n", "write"), ("go-back-0", "send"), ("irn", "write"), ("go-back-n", "read")]
-    {
+    for (repair, verb, qps) in [
+        ("go-back-n", "write", 1),
+        ("go-back-0", "send", 1),
+        ("irn", "write", 1),
+        ("go-back-n", "read", 1),
+        ("irn", "send", 3),
+    ] {
         let mut document = paused(tree(4, "300KB"), &[3]);
         document["transport"] = json!({
             "profile": "roce", "cc": "dcqcn", "repair": repair, "verb": verb, "priority": 3, "ack_priority": 6,
-            "cnp_priority": 6,
+            "cnp_priority": 6, "qps": qps,
         });
         document["port"]["edge*->*"] = json!({"loss": 0.002, "duplicate": 0.002});
         document["priority"]["3"]["queue"] = json!({"kind": "ramp"});

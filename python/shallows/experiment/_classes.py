@@ -1606,6 +1606,9 @@ class TrimmingQueue(Part):
     headers_per_packet: int | Literal["none"] = 10
     """Headers that are sent for each data packet while both wait, or "none": headers always go first. Range [1, ]. Default: Handley 2017 s.3.1: ten, so that headers never starve data; the authors' simulator: 100 000."""
 
+    trimmed_share: float | Literal["none"] = 'none'
+    """Most of the bandwidth that trimmed packets get while data wait, in a class of their own behind answers; or "none": they are headers as others. Range (0, 1). Default: none: Handley 2017; UE 1.0.3 p. 418: one half at most, or a quarter by weights."""
+
     header: str = '64B'
     """Bytes that are left of a trimmed packet. Range [1B, 9000B]. Default: Handley 2017; the authors' simulator."""
 
@@ -2213,6 +2216,12 @@ class Roce(Part):
     verb: Literal["write", "send", "read"] = 'write'
     """The operation that carries messages. Of "read" the receiving end asks for each, and nothing is acknowledged. Default: storage and collectives write; SEND has no RETH."""
 
+    qps: int = 1
+    """Queue pairs between a sender and a receiver. Each has a hash of its own, so that switches spread them over paths, and a control of its own. Range [1, 256]. Default: verbs: a queue pair is one; collective libraries open several, so that more hashes fill the paths."""
+
+    qp_share: Literal["parts", "turns"] = 'parts'
+    """With several of them, what each carries: "parts" of every message, or whole messages in "turns". Default: the user's library; parts fill several paths with one message."""
+
     reads: int = 16
     """With verb = "read", requests of a queue pair that are outstanding at most. Range [1, 1024]. Default: cards say how many (max_qp_rd_atom), usually 16; not verified."""
 
@@ -2399,7 +2408,7 @@ class Uec(Part):
     header: str = '64B'
     """Bytes of a packet's headers, and of answers. Windows count them. Range [1B, 200B]. Default: uet-htsim 40ccb05: 64."""
 
-    entropy: Literal["single", "oblivious", "bitmap", "reps", "reps-freezing", "reps-legacy", "mixed"] = 'mixed'
+    entropy: Literal["single", "oblivious", "bitmap", "reps", "reps-freezing", "reps-legacy", "mixed", "states"] = 'mixed'
     """How the entropy value of each packet is chosen. Default: uet-htsim 40ccb05: its default."""
 
     entropies: int = 64
@@ -2422,6 +2431,12 @@ class Uec(Part):
 
     recovery: Literal["timers", "sleek"] = 'timers'
     """The repair of packets that nobody reported, beside timers. Default: UE 1.0.3 s.3.5: timers; uet-htsim 40ccb05: -sleek, for switches that do not trim."""
+
+    receiver_credit: bool = False
+    """Whether receivers give credit (RCCC), beside the control or alone: "line-rate" has no window. Default: UE 1.0.3 s.3.6.14: optional; uet-htsim: -receiver_cc."""
+
+    start_probe: bool = False
+    """Whether a probe measures the base round trip after a connection's first answer. It matters where cc.base_rtt is longer than the path's. Default: UE 1.0.3 s.3.6.13.7 sends one; here each control knows its path."""
 
     untrimmed: Literal["refused", "allowed"] = 'refused'
     """Whether ports of switches may drop packets that they could trim. Default: UE 1.0.3 s.4.1: trimming may be absent; then write it, and trimming = false in cc."""

@@ -22,6 +22,10 @@ impl CcSettings for Settings {
         false
     }
 
+    fn takes_trims(&self) -> bool {
+        true // it reacts to nothing, and a receiver's credit bounds it over UEC
+    }
+
     fn begins_at_line_rate(&self) -> bool {
         true
     }

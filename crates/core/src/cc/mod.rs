@@ -52,6 +52,8 @@ pub trait CongestionControl: Send {
     fn on_trim(&mut self, _trim: &Trim, _cx: &Cx<'_>) {}
     /// Over UEC, a packet of so many bytes is taken for lost.
     fn on_lost_packet(&mut self, _bytes: u64, _cx: &Cx<'_>) {}
+    /// Over UEC, a probe has measured the round trip of a full packet over the empty path.
+    fn on_base_rtt(&mut self, _round_trip: Span, _cx: &Cx<'_>) {}
     /// The base round trip and the delay beyond it that it aims at, where it works by delay over UEC's transport.
     fn delays(&self) -> Option<(Span, Span)> {
         None
@@ -460,6 +462,9 @@ impl CongestionControl for AnyCc {
     }
     fn on_trim(&mut self, trim: &Trim, cx: &Cx<'_>) {
         each!(self, cc => cc.on_trim(trim, cx));
+    }
+    fn on_base_rtt(&mut self, round_trip: Span, cx: &Cx<'_>) {
+        each!(self, cc => cc.on_base_rtt(round_trip, cx));
     }
     fn on_lost_packet(&mut self, bytes: u64, cx: &Cx<'_>) {
         each!(self, cc => cc.on_lost_packet(bytes, cx));

@@ -10,7 +10,7 @@
 //! Over UEC windows count whole packets, and over TCP their payload, as every window there.
 //! Over TCP each loss takes one segment, and nothing is trimmed.
 //!
-//! Left out: the clock of 128 ns; the probe that measures `base_rtt` at the start, since the round trip of the empty path is known.
+//! Left out: the clock of 128 ns.
 //! A receiver's penalty is carried out ([`Answer::penalty`]), but no receiver here asks for one.
 
 use super::{Ack, CcSettings, Congestion, CongestionControl, Cx, EcnUse, FlowInfo, Trim};
@@ -434,6 +434,10 @@ impl CongestionControl for Control {
         if !state.quick_adapt(true, true, Span::ZERO, trim.flight, cx.now) {
             state.cwnd = (state.cwnd - trim.bytes as f64).max(state.constants.mtu);
         }
+    }
+
+    fn on_base_rtt(&mut self, round_trip: Span, cx: &Cx<'_>) {
+        self.0.see(round_trip, cx);
     }
 
     fn on_lost_packet(&mut self, bytes: u64, _cx: &Cx<'_>) {

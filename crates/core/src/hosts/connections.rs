@@ -3,6 +3,7 @@
 //! In a single cell all happens at once, at the present. Among several, loads run before the cells do: an end is
 //! made at once, since it does nothing by itself, and its application's wishes reach it as an order for a time.
 
+use super::bundles::{Bundle, Shared};
 use super::cell::Cell;
 use super::ends::{About, Block, Message, ReceivingEnd, SendingEnd};
 use super::facts::TimeoutCounts;
@@ -65,13 +66,29 @@ impl Connections<'_> {
 
     /// Opens a connection; `bytes` is the size that the application announces, if it does.
     pub fn open(&mut self, opener: Opener, ends: Pair, bytes: Option<u64>) -> FlowId {
-        let id = self.place(opener, ends, bytes);
+        let config = self.roster.loads[opener.load as usize].config as usize;
+        let rules = &self.roster.configs[config].roce;
+        let (most, cuts) = (rules.qps, rules.cuts);
+        let own = |bytes: u64| if cuts { bytes.div_ceil(most).max(1) } else { bytes };
+        let serial = self.roster.opened;
+        let id = self.place(opener, ends, bytes.map(own));
+        if most > 1 {
+            let bundle = Bundle { opener, ends, members: vec![id], serial, most, cuts, turn: 0, written: 0 };
+            self.roster.bundles.insert(id, bundle);
+        }
         self.order(id, Order::Open);
         id
     }
 
     /// Opens, writes one message, closes: the congestion control knows of the message before the SYN.
     pub fn send_once(&mut self, opener: Opener, ends: Pair, write: Write) -> FlowId {
+        let config = self.roster.loads[opener.load as usize].config as usize;
+        if self.roster.configs[config].roce.qps > 1 {
+            let id = self.open(opener, ends, Some(write.bytes));
+            self.send(id, write);
+            self.close(id);
+            return id;
+        }
         let id = self.place(opener, ends, Some(write.bytes));
         self.announce(id, write);
         self.order(id, Order::Open);
@@ -82,12 +99,65 @@ impl Connections<'_> {
 
     /// Writes a message.
     pub fn send(&mut self, id: FlowId, write: Write) {
+        if self.roster.bundles.contains_key(&id) {
+            return self.send_shared(id, write);
+        }
         self.announce(id, write);
         self.write(id, write.bytes);
     }
 
+    /// Writes a message that several queue pairs share.
+    fn send_shared(&mut self, id: FlowId, write: Write) {
+        let config = self.roster.lives[id as usize].config as usize;
+        let payload = self.roster.configs[config].rules.mss;
+        let acknowledged = self.roster.configs[config].roce.reads.is_none();
+        let bundle = self.roster.bundles.get_mut(&id).expect("the caller has seen it");
+        let shares = bundle.share_out(write.bytes, payload);
+        let shared = Shared::new(bundle, write);
+        let parts = shares.len() as u64;
+        let mut work = vec![];
+        for (place, bytes) in shares {
+            let member = self.member(id, place, Some(bytes));
+            let connection = self.connection(member);
+            let end = self.roster.lives[member as usize].written.saturating_add(bytes);
+            let key = (connection.serial, end);
+            locked(&self.cells[connection.receiver.0 as usize]).hosts.parts.add(key, shared, parts);
+            if acknowledged {
+                locked(&self.cells[connection.sender.0 as usize]).hosts.answers.add(key, shared, parts);
+            }
+            work.push((member, bytes));
+        }
+        for (member, bytes) in work {
+            self.announce(member, Write { bytes, ..write });
+            self.write(member, bytes);
+        }
+    }
+
+    /// The queue pair at `place` of a bundle, opened if it does not stand yet.
+    fn member(&mut self, id: FlowId, place: usize, bytes: Option<u64>) -> FlowId {
+        loop {
+            let bundle = &self.roster.bundles[&id];
+            if let Some(member) = bundle.members.get(place) {
+                return *member;
+            }
+            let (opener, ends) = (bundle.opener, bundle.ends);
+            let member = self.place(opener, ends, bytes);
+            self.roster.bundles.get_mut(&id).expect("seen above").members.push(member);
+            self.order(member, Order::Open);
+        }
+    }
+
     /// Writes without end.
     pub fn send_forever(&mut self, id: FlowId) {
+        if let Some(most) = self.roster.bundles.get(&id).map(|bundle| bundle.most as usize) {
+            let members: Vec<_> = (0..most).map(|place| self.member(id, place, None)).collect();
+            members.into_iter().for_each(|member| self.write_forever(member));
+        } else {
+            self.write_forever(id);
+        }
+    }
+
+    fn write_forever(&mut self, id: FlowId) {
         self.roster.lives[id as usize].unbounded = true;
         self.change(|directory| directory.connections[id as usize].end = u64::MAX);
         self.write(id, u64::MAX);
@@ -105,6 +175,13 @@ impl Connections<'_> {
 
     /// No more will be written.
     pub fn close(&mut self, id: FlowId) {
+        match self.roster.bundles.remove(&id) {
+            Some(bundle) => bundle.members.into_iter().for_each(|member| self.close_one(member)),
+            None => self.close_one(id),
+        }
+    }
+
+    fn close_one(&mut self, id: FlowId) {
         let (cell, place) = self.connection(id).receiver;
         locked(&self.cells[cell as usize]).hosts.receivers[place as usize].closed = true;
         self.order(id, Order::Close);
@@ -192,7 +269,7 @@ impl Connections<'_> {
             lost_before: 0,
         };
         let receiving = ReceivingEnd {
-            receiver: AnyReceiver::new(id, labels[1], config, last),
+            receiver: AnyReceiver::new(id, labels[1], config, (last, path.base_rtt)),
             about,
             passed: (0, 0),
             messages: VecDeque::new(),

@@ -1,5 +1,6 @@
 //! The two ends of a connection, each in its host's cell, with their records there.
 
+use super::bundles::Shared;
 use super::facts::TimeoutCounts;
 use super::facts::{FlowId, Pair};
 use crate::events::Source;
@@ -24,6 +25,13 @@ pub struct Message {
     pub deadline: Option<Span>,
     /// It only asks for an answer.
     pub asks: bool,
+}
+
+impl Message {
+    /// The message that this is the last part of.
+    pub(super) fn as_whole(self, shared: &Shared) -> Self {
+        Message { end: shared.end, bytes: shared.bytes, ..self }
+    }
 }
 
 /// A message at the end that sends it.

@@ -1,5 +1,6 @@
 //! The hosts: their connections, messages and timeouts, and the records of them; the cells in which they work.
 
+mod bundles;
 pub mod cell;
 pub mod connections;
 pub mod ends;

@@ -1,6 +1,7 @@
 //! Records of connections: their rows in the tables, the ideal times of their messages, and
 //! their traces.
 
+use super::bundles::Part;
 use super::ends::{Message, ReceivingEnd, SendingEnd};
 use super::facts::{ClassRecord, FlowId, MessageRow, Pair, TimeoutCounts};
 use super::work::Hosts;
@@ -150,10 +151,11 @@ impl FlowRow {
 }
 
 impl Hosts {
-    /// The row of a message that came whole at `ended`, or has not by `now`.
+    /// The row of a message that came whole at `ended`, or has not by `now`; at the receiving end `place`, of the connection with
+    /// the running number `flow`.
     pub(super) fn record_message(
         &mut self,
-        place: usize,
+        (place, flow): (usize, u32),
         message: &Message,
         ended: Option<Time>,
         (now, directory): (Time, &Directory),
@@ -170,7 +172,7 @@ impl Hosts {
             None => (now - started >= deadline).then_some(false),
         });
         let about = self.receivers[place].about;
-        let (flow, load, class) = (about.serial, about.load, about.class);
+        let (load, class) = (about.load, about.class);
         self.message_rows.push(MessageRow {
             flow,
             load,
@@ -244,7 +246,16 @@ impl Hosts {
     /// Rows of the messages that a connection has not delivered.
     pub(super) fn undelivered_messages(&mut self, place: usize, now: Time, directory: &Directory) {
         for message in std::mem::take(&mut self.receivers[place].messages) {
-            self.record_message(place, &message, None, (now, directory));
+            let serial = self.receivers[place].about.serial;
+            let (message, serial) = match self.parts.gives_up((serial, message.end)) {
+                Part::Alone => (message, serial),
+                Part::Waits => {
+                    self.messages_done += 1;
+                    continue;
+                }
+                Part::Last(shared) => (message.as_whole(&shared), shared.serial),
+            };
+            self.record_message((place, serial), &message, None, (now, directory));
         }
     }
 

@@ -1,5 +1,6 @@
 //! The list of all connections, and the records of those that ended.
 
+use super::bundles::Bundle;
 use super::ends::{Block, Message, ReceivingEnd, SendingEnd};
 use super::facts::ClassRecord;
 use super::facts::MessageRow;
@@ -120,6 +121,8 @@ pub struct Roster {
     /// Numbers to use again among several cells, with the times from when.
     pub(super) resting: BinaryHeap<Reverse<(Time, FlowId)>>,
     pub(super) opened: u32,
+    /// Connections of several queue pairs that are not closed, by the one that their load knows.
+    pub(super) bundles: BTreeMap<FlowId, Bundle>,
 }
 
 impl Roster {

@@ -1,5 +1,6 @@
 //! The ends of one cell at work: packets and timers come in, packets leave.
 
+use super::bundles::{Part, Parts};
 use super::ends::{Block, ReceivingEnd, SendingEnd};
 use super::facts::{Acked, ClassRecord, FlowId, MessageDone, MessageRow, TimeoutCounts};
 use super::grants::Grants;
@@ -90,6 +91,10 @@ pub struct Hosts {
     pub(super) pacers: Pacers,
     /// Receivers of Homa that may be granted to.
     pub(super) grants: Grants,
+    /// Parts of messages on their way to receivers here.
+    pub(super) parts: Parts,
+    /// Parts whose acknowledgements are on their way to senders here.
+    pub(super) answers: Parts,
 }
 
 impl Hosts {
@@ -116,6 +121,8 @@ impl Hosts {
             ideals: Ideals::default(),
             pacers: Pacers::default(),
             grants: Grants::default(),
+            parts: Parts::default(),
+            answers: Parts::default(),
         }
     }
 
@@ -240,6 +247,7 @@ impl Hosts {
             }
             AnyReceiver::Uec(receiver) => {
                 receiver.on_packet(packet, config, net);
+                pulls = receiver.credit.is_some();
                 receiver.next
             }
             AnyReceiver::Datagram(receiver) => {
@@ -371,7 +379,12 @@ impl Hosts {
             end.blocks.pop_front();
             if tells {
                 end.acked_at = now;
-                self.acked.push(Acked { flow: serial, end: block.end, at: now });
+                let (flow, end) = match self.answers.came((serial, block.end)) {
+                    Part::Alone => (serial, block.end),
+                    Part::Waits => continue,
+                    Part::Last(shared) => (shared.serial, shared.end),
+                };
+                self.acked.push(Acked { flow, end, at: now });
             }
         }
         end.awaits = end.blocks.front().map_or(u64::MAX, |block| block.end);
@@ -389,8 +402,17 @@ impl Hosts {
             if end.closed && end.messages.is_empty() {
                 end.ended = Some(net.now);
             }
-            let load = end.about.load;
-            self.record_message(place, &message, Some(net.now), (net.now, net.directory));
+            let about = end.about;
+            let (message, serial, id) = match self.parts.came((about.serial, message.end)) {
+                Part::Alone => (message, about.serial, id),
+                Part::Waits => {
+                    self.messages_done += 1;
+                    continue;
+                }
+                Part::Last(shared) => (message.as_whole(&shared), shared.serial, shared.id),
+            };
+            let load = about.load;
+            self.record_message((place, serial), &message, Some(net.now), (net.now, net.directory));
             if self.loads[load as usize].listens {
                 let (tag, started) = (message.tag, message.started);
                 let ideal = self.ideal(place, &message, net.directory);

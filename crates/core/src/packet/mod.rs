@@ -157,6 +157,14 @@ impl Packet {
         self.flags.any(Flags::TRIMMABLE) && self.flags.any(Flags::PROBE)
     }
 
+    /// A header alone, on its way there, that belongs to the class of control: [`Flags::PROBE`] and [`Flags::LAST_HOP`], and no payload was cut off.
+    #[inline]
+    pub fn is_control(&self) -> bool {
+        let kinds = Flags::PROBE.with(Flags::LAST_HOP);
+        let all = kinds.with(Flags::TRIMMABLE).with(Flags::REVERSE);
+        self.flags.0 & all.0 == kinds.0
+    }
+
     /// It is a credit of ExpressPass.
     #[inline]
     pub fn is_credit(&self) -> bool {

@@ -9,7 +9,8 @@
 //!
 //! Ultra Ethernet's switches mark before they trim, and trim later at the last hop (UE 1.0.3 p. 418): `kmin`, `kmax` and `last_hop_room`.
 //! Data are marked as they leave, by what stays behind them (`ultraethernet/uet-htsim`, 40ccb05, compositequeue.cpp).
-//! A packet trimmed at the port to its destination says so.
+//! A packet trimmed at the port to its destination says so. Trimmed packets may have a class of their own with a part of the bandwidth
+//! (`trimmed_share`).
 //!
 //! Left out: trimming of the packet in transmission.
 
@@ -52,6 +53,9 @@ crate::params! {
         newest: f64 = 0.5, "[0, 1]", "Handley 2017 s.3.1: one half, against phase effects";
         /// Headers that are sent for each data packet while both wait, or "none": headers always go first.
         headers_per_packet: Option<u64> = 10, "[1, ]", "Handley 2017 s.3.1: ten, so that headers never starve data; the authors' simulator: 100 000";
+        /// Most of the bandwidth that trimmed packets get while data wait, in a class of their own behind answers; or "none": they are
+        /// headers as others.
+        trimmed_share: Option<f64> = "none", "(0, 1)", "none: Handley 2017; UE 1.0.3 p. 418: one half at most, or a quarter by weights";
         /// Bytes that are left of a trimmed packet.
         header: Bytes = "64B", "[1B, 9000B]", "Handley 2017; the authors' simulator";
         /// The fate of headers without room.
@@ -100,6 +104,11 @@ impl Settings {
 pub struct Discipline {
     data: Held,
     headers: Held,
+    /// Trimmed packets, where they have a class of their own, with the weight of a byte of data in theirs.
+    trimmed: Held,
+    weight: Option<f64>,
+    /// Bytes that they may send before data, since these went first.
+    earned: f64,
     limits: [Level; 2],
     counts_serving: bool,
     newest: f64,
@@ -111,14 +120,22 @@ pub struct Discipline {
     ramp: Option<(f64, f64)>,
     last_hop: bool,
     returns: bool,
-    /// The packet being transmitted is one of data.
-    sends_data: bool,
+    /// The class of the packet being transmitted.
+    sends: Class,
     random: Stream,
 }
 
-/// It waits among the headers: trimmed, or from a receiver.
+/// Classes of packets, each with a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Data,
+    Header,
+    Trimmed,
+}
+
+/// It waits among the headers: trimmed, from a receiver, or of the class of control.
 fn is_header(packet: &Packet) -> bool {
-    packet.flags.any(Flags::REVERSE) || packet.trimmed()
+    packet.flags.any(Flags::REVERSE) || packet.trimmed() || packet.is_control()
 }
 
 impl Discipline {
@@ -130,6 +147,9 @@ impl Discipline {
         Discipline {
             data: Held::default(),
             headers: Held::default(),
+            trimmed: Held::default(),
+            weight: settings.trimmed_share.map(|share| share / (1.0 - share)),
+            earned: 0.0,
             limits: [limit, settings.header_limit].map(Level::new),
             counts_serving: settings.count_in_service,
             newest: settings.newest,
@@ -139,15 +159,19 @@ impl Discipline {
             ramp: ramp.map(|(kmin, kmax)| (kmin.as_u64() as f64, kmax.as_u64() as f64)),
             last_hop: place.last_hop,
             returns: settings.excess == Excess::Return,
-            sends_data: false,
+            sends: Class::Header,
             random: place.random,
         }
     }
 
     /// Whether a packet of `size` bytes fits into one of the queues, when `less` bytes leave the data before.
-    fn fits(&self, data: bool, size: u16, less: u16, cx: &QueueCx<'_>) -> bool {
-        let (held, limit) = if data { (&self.data, self.limits[0]) } else { (&self.headers, self.limits[1]) };
-        let serving = if self.counts_serving && self.sends_data == data { cx.serving } else { 0 };
+    fn fits(&self, class: Class, size: u16, less: u16, cx: &QueueCx<'_>) -> bool {
+        let (held, limit) = match class {
+            Class::Data => (&self.data, self.limits[0]),
+            Class::Header => (&self.headers, self.limits[1]),
+            Class::Trimmed => (&self.trimmed, self.limits[1]),
+        };
+        let serving = if self.counts_serving && self.sends == class { cx.serving } else { 0 };
         let packets = held.packets() + u64::from(serving > 0) + 1 - u64::from(less > 0);
         !limit.is_below((packets, held.bytes() + serving + u64::from(size) - u64::from(less)))
     }
@@ -157,7 +181,7 @@ impl Discipline {
         let newest = self.data.newest().filter(|newest| newest.flags.any(Flags::TRIMMABLE));
         let Some(size) = newest.map(|newest| newest.size) else { return packet };
         // The draw comes first, so that sizes do not shift later ones.
-        if !self.random.chance(self.newest) || !self.fits(true, packet.size, size, cx) {
+        if !self.random.chance(self.newest) || !self.fits(Class::Data, packet.size, size, cx) {
             return packet;
         }
         let newest = self.data.pop_newest().expect("just seen");
@@ -180,8 +204,11 @@ impl Discipline {
     }
 
     fn take_header(&mut self, packet: Packet, cx: &mut QueueCx<'_>) {
-        if self.fits(false, packet.size, 0, cx) {
-            self.headers.push(packet);
+        let own = self.weight.is_some() && packet.trimmed() && !packet.flags.any(Flags::REVERSE);
+        let class = if own { Class::Trimmed } else { Class::Header };
+        if self.fits(class, packet.size, 0, cx) {
+            let queue = if own { &mut self.trimmed } else { &mut self.headers };
+            queue.push(packet);
         } else if self.returns && packet.trimmed() && !packet.flags.any(Flags::REVERSE) {
             cx.drop(packet, DropWhy::Returned);
         } else {
@@ -196,7 +223,7 @@ impl QueueDisc for Discipline {
         if is_header(&packet) {
             return self.take_header(packet, cx);
         }
-        if self.fits(true, packet.size, 0, cx) {
+        if self.fits(Class::Data, packet.size, 0, cx) {
             return self.data.push(packet);
         }
         if !packet.flags.any(Flags::TRIMMABLE) {
@@ -209,27 +236,43 @@ impl QueueDisc for Discipline {
     }
 
     fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet> {
-        let data_first = self.headers.is_empty() || self.in_row >= self.most_in_row && !self.data.is_empty();
-        self.sends_data = data_first;
-        if data_first {
-            self.in_row = 0;
-            return self.pop_data(cx);
+        let others = !self.data.is_empty() || !self.trimmed.is_empty();
+        self.sends = if !(self.headers.is_empty() || self.in_row >= self.most_in_row && others) {
+            Class::Header
+        } else if self.trimmed.is_empty() || !self.data.is_empty() && self.earned < f64::from(self.header) {
+            Class::Data
+        } else {
+            Class::Trimmed
+        };
+        if self.sends == Class::Header {
+            self.in_row += 1;
+            return self.headers.pop();
         }
-        self.in_row += 1;
-        self.headers.pop()
+        self.in_row = 0;
+        if self.sends == Class::Data {
+            let waits = !self.trimmed.is_empty();
+            let packet = self.pop_data(cx);
+            let size = packet.as_ref().map_or(0.0, |packet| f64::from(packet.size));
+            self.earned = if waits { self.earned + size * self.weight.unwrap_or_default() } else { 0.0 };
+            return packet;
+        }
+        let packet = self.trimmed.pop();
+        let size = packet.as_ref().map_or(0.0, |packet| f64::from(packet.size));
+        self.earned = (self.earned - size).max(0.0);
+        packet
     }
 
     fn backlog(&self) -> Backlog {
         Backlog {
-            packets: self.data.packets() + self.headers.packets(),
-            bytes: self.data.bytes() + self.headers.bytes(),
+            packets: self.data.packets() + self.headers.packets() + self.trimmed.packets(),
+            bytes: self.data.bytes() + self.headers.bytes() + self.trimmed.bytes(),
             ..Backlog::default()
         }
     }
 
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("data_packets", self.data.packets() as f64);
-        put("header_packets", self.headers.packets() as f64);
+        put("header_packets", (self.headers.packets() + self.trimmed.packets()) as f64);
     }
 }
 
@@ -308,6 +351,33 @@ mod tests {
         assert_eq!(places[..3], [10, 21, 27], "25 headers wait");
         let (out, _, _) = run(with(|s| (s.newest, s.headers_per_packet) = (0.0, None)), &arrivals);
         assert!(out[..25].iter().all(|(_, size)| *size == 64));
+    }
+
+    /// In a class of their own, with a quarter of the bandwidth: a data packet of 9000 bytes earns them 3000, which 46 headers of 64 bytes
+    /// take, and the next two 47 each. Answers and headers of the class of control go before both.
+    #[test]
+    fn trimmed_packets_may_have_a_part_of_the_bandwidth() {
+        let mut arrivals: Vec<Packet> = (0..208).map(data).collect();
+        arrivals.push(Packet { seq: 900, flags: Flags::REVERSE.with(Flags::ACK), ..packet(64) });
+        arrivals.push(Packet { seq: 901, flags: Flags::PROBE.with(Flags::LAST_HOP), ..packet(64) });
+        let quarter =
+            |s: &mut Settings| (s.newest, s.trimmed_share, s.header_limit) = (0.0, Some(0.25), None);
+        let (out, gone, trims) = run(with(quarter), &arrivals);
+        assert_eq!((out.len(), gone.len(), trims), (210, 0, 200));
+        assert_eq!([out[0].0, out[1].0], [900, 901]);
+        let places: Vec<usize> =
+            out.iter().enumerate().filter(|(_, (_, size))| *size == 9000).map(|(place, _)| place).collect();
+        // 3000, then 3056 and 3048 bytes: the rest stays.
+        assert_eq!(places[..4], [2, 49, 97, 145]);
+        assert_eq!(places.len(), 8);
+        // Their queue has a limit of its own.
+        let few = |s: &mut Settings| {
+            quarter(s);
+            (s.header_limit, s.excess) = (Some(Size::Packets(3)), Excess::Drop);
+        };
+        let (_, gone, _) = run(with(few), &arrivals);
+        assert_eq!(gone.len(), 197);
+        assert!(gone.iter().all(|(_, why)| *why == DropWhy::Full));
     }
 
     /// Two of five headers fit; the others go back, or are dropped. A header that comes back and finds no room is dropped.

@@ -119,9 +119,14 @@ impl Config {
         self.settings.opening == Opening::Handshake
     }
 
-    /// Whether its senders choose a path for each packet, by entropy values.
+    /// Whether packets of one message may take several paths because its senders want it so: by entropy values, or by several queue
+    /// pairs.
     pub fn chooses_paths(&self) -> bool {
-        self.kind == TransportKind::Uec && self.uec.chooses_paths()
+        match self.kind {
+            TransportKind::Uec => self.uec.chooses_paths(),
+            TransportKind::Roce => self.roce.qps > 1 && self.roce.cuts,
+            _ => false,
+        }
     }
 
     /// Whether marks are echoed by counters (AccECN).

@@ -282,7 +282,7 @@ pub enum AnyReceiver {
 
 impl AnyReceiver {
     /// Waiting for the first byte; `rate` is that of the link by which it comes.
-    pub fn new(flow: u32, label: u32, config: &Config, rate: Rate) -> Self {
+    pub fn new(flow: u32, label: u32, config: &Config, (rate, base): (Rate, Span)) -> Self {
         match config.kind {
             TransportKind::Tcp => AnyReceiver::Tcp(Receiver::new(flow, label, config)),
             TransportKind::Roce if config.roce.reads.is_some() => AnyReceiver::Read(Reader::new(flow, label)),
@@ -290,7 +290,7 @@ impl AnyReceiver {
             TransportKind::Ndp => AnyReceiver::Ndp(NdpReceiver::new(flow, label, config, rate)),
             TransportKind::ExpressPass => AnyReceiver::Credit(CreditReceiver::new(flow, label, config, rate)),
             TransportKind::Homa => AnyReceiver::Homa(HomaReceiver::new(flow, label)),
-            TransportKind::Uec => AnyReceiver::Uec(UecReceiver::new(flow, label)),
+            TransportKind::Uec => AnyReceiver::Uec(UecReceiver::new(flow, label, config, (rate, base))),
             TransportKind::Datagram => AnyReceiver::Datagram(DatagramReceiver::default()),
         }
     }

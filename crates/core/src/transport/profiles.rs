@@ -293,6 +293,11 @@ impl Transport {
         if matches!(self.other, Other::Datagrams(_)) { "none" } else { self.cc.kind() }
     }
 
+    /// Connections between a sender and a receiver in place of one.
+    pub fn qps(&self) -> u64 {
+        self.roce().map_or(1, |roce| roce.qps)
+    }
+
     /// Settings of queue pairs, if it has such.
     pub fn roce(&self) -> Option<&RoceSettings> {
         match &self.other {

@@ -195,6 +195,18 @@ pub struct Expected {
     pub bytes: Option<u64>,
 }
 
+impl Expected {
+    /// With `qps` connections in place of each.
+    pub fn over(self, qps: u64) -> Self {
+        Expected {
+            at_once: self.at_once.saturating_mul(qps),
+            in_all: self.in_all.saturating_mul(qps),
+            messages: self.messages,
+            bytes: self.bytes.map(|bytes| bytes.div_ceil(qps)),
+        }
+    }
+}
+
 /// How a load sends, as far as it is known.
 #[derive(Debug, Clone, Default)]
 pub struct Sends {

@@ -266,6 +266,11 @@ impl Sections {
             chosen.retain(|key, _| !other.contains(&key.as_str()) && key != "cnp_priority");
             chosen.insert("repair".into(), repair.into());
             chosen.insert("mtu".into(), one(chance, &sizes).into());
+            let qps = one(chance, &[1, 1, 2, 5]);
+            chosen.insert("qps".into(), qps.into());
+            if qps == 1 {
+                chosen.remove("qp_share");
+            }
             // Without a protocol of switches.
             let control = self.control(chance, |cc| cc.runs_over_roce() && cc.protocol().is_none());
             chosen.insert("cc".into(), control);
@@ -304,6 +309,9 @@ impl Sections {
                 ("entropy".into(), one(chance, &choices).into()),
                 ("cc".into(), self.control(chance, Algorithm::runs_over_uec)),
             ]);
+            // A control that bounds nothing needs credit.
+            let bounds = is_over(chosen["cc"]["kind"].as_str().unwrap_or_default(), Algorithm::reacts);
+            chosen.insert("receiver_credit".into(), (!bounds || chance.chance(0.3)).into());
         } else if profile == "homa" {
             let (above, cutoffs) = one(chance, &[(0, "[]"), (1, "[]"), (3, r#"["2KB", "20KB"]"#)]);
             chosen.extend([

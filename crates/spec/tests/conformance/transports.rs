@@ -224,14 +224,25 @@ fn every_discipline_carries_ultra_ethernet_by_each_choice_of_paths() {
                 refused += 1;
                 continue;
             }
-            for entropy in choices {
+            // A control that bounds nothing needs credit of the receiver; others run beside it, too.
+            let alone = !algorithm.reacts();
+            if alone {
+                let found = faults(&document(&queue, "none", &transport));
+                assert!(
+                    found.iter().any(|fault| fault.contains("receiver_credit: must be true")),
+                    "{found:?}"
+                );
+            }
+            for (entropy, credit) in choices.iter().flat_map(|one| [(one, false), (one, true)]) {
                 let mut transport = transport.clone();
                 transport["entropy"] = (*entropy).into();
+                transport["receiver_credit"] = (credit || alone).into();
                 again +=
                     carries(&document(&queue, "none", &transport), &format!("{} {entropy}", component.name));
             }
             if !trims {
-                let found = faults(&document(&queue, "none", &json!({"profile": "uec", "cc": cc})));
+                let plain = json!({"profile": "uec", "cc": cc, "receiver_credit": alone});
+                let found = faults(&document(&queue, "none", &plain));
                 assert!(
                     found.len() == 1 && found[0].contains("which learns of losses by trimmed headers"),
                     "{found:?}"

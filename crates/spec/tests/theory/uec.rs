@@ -217,6 +217,91 @@ fn packets_beyond_a_gap_find_a_loss() {
     assert!(done.simulation.books().balance() && slow.simulation.books().balance());
 }
 
+/// States of values: where a way loses all, its values rest after their first losses, and other rules go on losing by it. A probe
+/// a millisecond finds a value good again once the way is repaired.
+#[test]
+fn values_rest_while_their_way_is_dead() {
+    let through = |entropy: &str, repaired: &str| {
+        let document = json!({
+            "duration": "100ms",
+            "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 4, "hosts_per_leaf": 1, "rate": "100Gbps", "delay": "1us", "uplink_delay": "1us"},
+            "queue": {"kind": "trimming", "limit": "1bdp"},
+            "transport": {"profile": "uec", "cc": "nscc", "entropy": entropy, "timeout": "100us", "retries": 100, "entropies": 16},
+            "traffic": {"x": {"kind": "bulk", "from": "h0", "to": "h1", "bytes": "40MB"}},
+            "port": {"leaf0->spine1": {"loss": 1.0}},
+            "event": {"repair": {"at": repaired, "link": "leaf0->spine1", "loss": 0.0}},
+        });
+        run(document)
+    };
+    let [states, oblivious] = ["states", "oblivious"].map(|entropy| through(entropy, "90ms"));
+    let again = |run: &Run| sum(run, "flows", "retransmissions");
+    // Each value of the way is lost by a window at most, and a window is some 30 packets.
+    assert!(again(&states) > 0.0 && again(&states) < 100.0, "{}", again(&states));
+    assert!(again(&oblivious) > 1000.0, "{}", again(&oblivious));
+    assert!(states.fct()[0] * 2 < oblivious.fct()[0], "{:?} {:?}", states.fct(), oblivious.fct());
+    let by_way = |run: &Run| {
+        let ports = run.words("queues", "port").into_iter().zip(run.column("queues", "packets_out"));
+        ports.filter(|(port, _)| *port == "spine1->leaf1").map(|(_, packets)| packets).sum::<f64>()
+    };
+    assert_eq!(by_way(&states), 0.0);
+    // Four of sixteen values, a probe each 100 us: all are good again after a millisecond.
+    let repaired = through("states", "200us");
+    assert!(by_way(&repaired) > 1000.0, "{}", by_way(&repaired));
+}
+
+/// Thresholds as shares of the bandwidth-delay product are those bytes: of the longest path's round trip, and of the rate that two hosts
+/// can have between them. The resolved record has bytes, and resolves to itself.
+#[test]
+fn shares_of_the_product_are_bytes() {
+    // As senders take their base round trips, an answer's bytes take no time.
+    let product = (4 * US + 2 * BYTE * FULL) / BYTE;
+    let share = |share: f64| format!("{}B", (product as f64 * share).round());
+    let settings = |limit: String, last: String, kmin: String, kmax: String| json!({"queue": {"limit": limit, "last_hop_room": last, "kmin": kmin, "kmax": kmax}});
+    let texts = ["1bdp", "1.5bdp", "0.25bdp", "0.75bdp"].map(String::from);
+    let [limit, last, kmin, kmax] = texts;
+    let document = incast(8, 100, settings(limit, last, kmin, kmax));
+    let bytes = incast(8, 100, settings(share(1.0), share(1.5), share(0.25), share(0.75)));
+    let [by_share, by_bytes] = [document.clone(), bytes].map(run);
+    assert!(sum(&by_share, "queues", "marks") > 0.0);
+    for (table, column) in [("flows", "fct_ps"), ("queues", "marks"), ("queues", "trims")] {
+        assert_eq!(by_share.column(table, column), by_bytes.column(table, column), "{column}");
+    }
+    let checked: Value = serde_json::from_str(&shallows_spec::check(&document.to_string())).expect("JSON");
+    let resolved = &checked["experiment"];
+    assert_eq!(resolved["queue"]["kmin"], share(0.25));
+    let again: Value = serde_json::from_str(&shallows_spec::check(&resolved.to_string())).expect("JSON");
+    assert_eq!(again["experiment"], *resolved);
+}
+
+/// The product follows what ports and switches are set to; the fastest host alone does not decide it; a port's own discipline counts
+/// as the others.
+#[test]
+fn the_product_follows_the_network() {
+    let kmax = |changes: Value| {
+        let document = incast(4, 10, with(json!({"queue": {"kmin": "0.1bdp", "kmax": "1bdp"}}), changes));
+        let checked: Value =
+            serde_json::from_str(&shallows_spec::check(&document.to_string())).expect("JSON");
+        assert_eq!(checked["faults"], json!([]));
+        (checked["experiment"]["queue"]["kmax"].as_str().expect("a size").to_owned(), checked)
+    };
+    let product = |delays: u64, byte: u64| format!("{}B", (delays + 2 * byte * FULL) / byte);
+    assert_eq!(kmax(json!({})).0, product(4 * US, BYTE));
+    // A switch of 500 ns is passed twice.
+    assert_eq!(kmax(json!({"switch": {"*": {"latency": "500ns"}}})).0, product(5 * US, BYTE));
+    assert_eq!(kmax(json!({"port": {"*->*": {"delay": "2us"}}})).0, product(8 * US, BYTE));
+    let all_slow = json!({"port": {"*->*": {"rate": "50Gbps"}}});
+    assert_eq!(kmax(all_slow).0, product(4 * US, 2 * BYTE));
+    // One fast host has nobody to reach at its rate. Its own link is faster, but the longest path is another's.
+    let one_fast = json!({"port": {"s0->switch": {"rate": "400Gbps"}, "switch->s0": {"rate": "400Gbps"}}});
+    assert_eq!(kmax(one_fast).0, product(4 * US, BYTE));
+    let own = json!({"port": {"switch->r0": {"queue": {
+        "kind": "trimming", "limit": "1bdp", "last_hop_room": "2bdp", "kmin": "0.5bdp", "kmax": "0.5bdp", "header_limit": "none",
+    }}}});
+    let (_, checked) = kmax(own);
+    let half = format!("{}B", ((4 * US + 2 * BYTE * FULL) as f64 / BYTE as f64 / 2.0).round());
+    assert_eq!(checked["experiment"]["port"]["switch->r0"]["queue"]["kmin"], half);
+}
+
 /// Wrong input is refused by name.
 #[test]
 fn what_it_has_not_is_refused() {
@@ -235,6 +320,11 @@ fn what_it_has_not_is_refused() {
         (json!({"port": {"switch->r0": {"queue": "red"}}}), "queue", "switch->r0 drops"),
         (json!({"queue": {"kmax": "1KB"}}), "kmax", "at least kmin"),
         (json!({"queue": {"kmax": "none"}}), "kmax", "beside kmin"),
+        (json!({"queue": {"kmax": "0.1bdp"}}), "kmax", "at least kmin"),
+        (json!({"queue": {"kmax": "-0.8bdp"}}), "kmax", ">= 0"),
+        (json!({"queue": {"limit": "0bdp"}}), "limit", "> 0B"),
+        (json!({"queue": {"newest": "0.5bdp"}}), "newest", "must be a number"),
+        (json!({"transport": {"timeout": "1bdp"}}), "timeout", "a time such as"),
         (json!({"queue": {"limit": "none"}}), "last_hop_room", "nothing is trimmed"),
     ] {
         let found = faults(changes.clone());

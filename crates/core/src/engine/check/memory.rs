@@ -76,8 +76,10 @@ const TURNS: u64 = 96;
 impl Estimate {
     /// The estimate for a checked experiment.
     pub fn new(experiment: &Experiment, checked: &Checked<'_>) -> Self {
-        let mut loads: Vec<Expected> =
-            checked.loads.iter().map(|load| load.expects(experiment.run.duration)).collect();
+        let works = checked.loads.iter().zip(&experiment.loads);
+        let mut loads: Vec<Expected> = works
+            .map(|(work, load)| work.expects(experiment.run.duration).over(load.transport.qps()))
+            .collect();
         Flood::new(experiment, checked, &loads).stand(&mut loads);
         let sum = |get: fn(&Expected) -> u64| loads.iter().map(get).fold(0, u64::saturating_add);
         let (at_once, in_all, messages) = (sum(|l| l.at_once), sum(|l| l.in_all), sum(|l| l.messages));

@@ -1,6 +1,7 @@
 //! Checks of an experiment as a whole: hosts that do not reach each other, patterns that select nothing,
 //! and the memory that a run would take. Nothing is built here that grows with the run.
 
+mod bdp;
 pub mod chosen;
 pub mod drain;
 pub mod facts;
@@ -430,7 +431,7 @@ fn loads(
         let Some(load) = spec.traffic.build(&mut cx) else { continue };
         parted.push(cx.parts);
         notes.append(&mut cx.notes);
-        let expected = load.expects(duration);
+        let expected = load.expects(duration).over(spec.transport.qps());
         connections += expected.at_once;
         if expected.bytes.is_none() && Config::new(&spec.transport).roce.restarts {
             let rule = "must be a size, such as \"1MB\": with repair = \"go-back-0\" bytes count when their message has come whole, \

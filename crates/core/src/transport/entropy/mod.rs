@@ -29,6 +29,16 @@ pub trait Choice {
     fn next(&mut self, window: u64, now: Time, random: &mut Stream) -> u32;
     /// A packet with `value` met this.
     fn on_feedback(&mut self, _value: u32, _met: Met, _now: Time) {}
+    /// A value whose path a probe is to find good again. The sender asks each time that one may leave.
+    fn to_probe(&mut self) -> Option<u32> {
+        None
+    }
+    /// It waits for such a probe.
+    fn awaits_probes(&self) -> bool {
+        false
+    }
+    /// A probe with `value` has come back.
+    fn on_probe(&mut self, _value: u32, _marked: bool) {}
 }
 
 /// The list of rules: `"name" => Variant(file)` adds one.
@@ -73,6 +83,8 @@ choices_of_entropy! {
     "reps-legacy" => RepsLegacy(reps_legacy),
     /// Recycled without a bound while there are such values, else as "bitmap".
     "mixed" => Mixed(mixed),
+    /// Random among good ones. Congestion passes a value over once; after a timeout it rests until a probe has come back by it.
+    "states" => States(states),
 }
 
 /// Any rule with its random numbers.
@@ -95,6 +107,21 @@ impl AnyChoice {
     /// A packet with `value` met this.
     pub fn on_feedback(&mut self, value: u32, met: Met, now: Time) {
         each!(&mut self.0.0, rule => rule.on_feedback(value, met, now));
+    }
+
+    /// A value whose path a probe is to find good again.
+    pub fn to_probe(&mut self) -> Option<u32> {
+        each!(&mut self.0.0, rule => rule.to_probe())
+    }
+
+    /// The rule waits for such a probe.
+    pub fn awaits_probes(&self) -> bool {
+        each!(&self.0.0, rule => rule.awaits_probes())
+    }
+
+    /// A probe with `value` has come back.
+    pub fn on_probe(&mut self, value: u32, marked: bool) {
+        each!(&mut self.0.0, rule => rule.on_probe(value, marked));
     }
 }
 

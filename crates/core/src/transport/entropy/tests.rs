@@ -98,3 +98,49 @@ fn the_older_reps_and_the_mixed_rule_recycle_without_a_bound() {
     rule.on_feedback(5, Met::Trim, Time::ZERO);
     assert!(!draw(&mut rule, 28).contains(&5));
 }
+
+/// A mark or a trimmed packet passes a value over once, whatever comes twice; a clean answer changes nothing.
+#[test]
+fn states_pass_over_once_what_met_congestion() {
+    let mut random = Stream::new(1, "entropy", 0);
+    for met in [Met::Mark, Met::Trim] {
+        let mut rule: states::Rule = Choice::new(2, &mut random);
+        rule.on_feedback(0, met, Time::ZERO);
+        rule.on_feedback(0, met, Time::ZERO);
+        rule.on_feedback(0, Met::Nothing, Time::ZERO);
+        // Whichever is drawn first, 0 is passed over at its first turn, and then taken again.
+        let drawn: Vec<u32> = (0..40).map(|_| rule.next(1, Time::ZERO, &mut random)).collect();
+        assert!(drawn.contains(&0) && drawn.contains(&1), "{drawn:?}");
+        let mut alone: states::Rule = Choice::new(1, &mut random);
+        alone.on_feedback(0, met, Time::ZERO);
+        assert_eq!(alone.next(1, Time::ZERO, &mut random), 0);
+    }
+}
+
+/// After a timeout a value rests until a probe comes back: by a clean answer it is good, by a marked one passed over once more. Probes
+/// take the values in turn.
+#[test]
+fn states_rest_until_a_probe() {
+    let mut random = Stream::new(1, "entropy", 0);
+    let mut rule: states::Rule = Choice::new(4, &mut random);
+    assert_eq!((rule.to_probe(), rule.awaits_probes()), (None, false));
+    for value in [2, 0, 2] {
+        rule.on_feedback(value, Met::Timeout, Time::ZERO);
+        rule.on_feedback(value, Met::Nothing, Time::ZERO);
+        rule.on_feedback(value, Met::Mark, Time::ZERO);
+    }
+    let drawn: Vec<u32> = (0..100).map(|_| rule.next(1, Time::ZERO, &mut random)).collect();
+    assert!(drawn.iter().all(|value| [1, 3].contains(value)), "{drawn:?}");
+    assert!(rule.awaits_probes());
+    assert_eq!([rule.to_probe(), rule.to_probe(), rule.to_probe()], [Some(2), Some(0), Some(2)]);
+    rule.on_probe(2, false);
+    assert_eq!([rule.to_probe(), rule.to_probe()], [Some(0); 2]);
+    assert!((0..100).any(|_| rule.next(1, Time::ZERO, &mut random) == 2));
+    rule.on_probe(0, true);
+    assert!(!rule.awaits_probes());
+    assert!((0..100).any(|_| rule.next(1, Time::ZERO, &mut random) == 0));
+    // Where all are assumed bad, any is taken.
+    (0..4).for_each(|value| rule.on_feedback(value, Met::Timeout, Time::ZERO));
+    let drawn: Vec<u32> = (0..100).map(|_| rule.next(1, Time::ZERO, &mut random)).collect();
+    assert!((0..4).all(|value| drawn.contains(&value)));
+}

@@ -56,6 +56,16 @@ crate::choices! {
     }
 }
 
+crate::choices! {
+    /// The part of several queue pairs in one message.
+    pub enum QpShare {
+        /// Each message is cut into parts of whole packets, one for each queue pair.
+        Parts = "parts",
+        /// Each message goes whole, by the next queue pair.
+        Turns = "turns",
+    }
+}
+
 crate::params! {
     /// RoCEv2. Queue pairs of RDMA network cards: messages cut into packets of the MTU, go-back-N or IRN, notifications.
     /// Hosts' ports are drop-tail: each queue pair has one packet there at most, so that they take turns.
@@ -64,6 +74,11 @@ crate::params! {
         mtu: Bytes = "1024B", "[1B, 9000B]", "InfiniBand: 256, 512, 1024, 2048 or 4096; the simulators of DCQCN's and HPCC's authors: 1000";
         /// The operation that carries messages. Of "read" the receiving end asks for each, and nothing is acknowledged.
         verb: Verb = "write", "", "storage and collectives write; SEND has no RETH";
+        /// Queue pairs between a sender and a receiver. Each has a hash of its own, so that switches spread them over paths, and a control of
+        /// its own.
+        qps: u64 = 1, "[1, 256]", "verbs: a queue pair is one; collective libraries open several, so that more hashes fill the paths";
+        /// With several of them, what each carries: "parts" of every message, or whole messages in "turns".
+        qp_share: QpShare = "parts", "", "the user's library; parts fill several paths with one message";
         /// With verb = "read", requests of a queue pair that are outstanding at most.
         reads: u64 = 16, "[1, 1024]", "cards say how many (max_qp_rd_atom), usually 16; not verified";
         /// Ethernet's bytes of each packet: 18 for header and checksum, 38 with preamble and gap.
@@ -115,6 +130,10 @@ crate::params! {
 /// The settings in the form in which both ends work with them. Of a load over TCP they are the defaults, and unused.
 #[derive(Debug, Clone)]
 pub struct Rules {
+    /// Queue pairs between two hosts.
+    pub qps: u64,
+    /// They share each message.
+    pub cuts: bool,
     /// Bytes that a message's first packet has more.
     pub first: u16,
     /// Bytes that its last one has more, if it is not the first.
@@ -159,6 +178,8 @@ impl Rules {
         let s = settings;
         let selective = s.repair == Repair::SelectiveRepeat;
         Rules {
+            qps: s.qps,
+            cuts: s.qp_share == QpShare::Parts,
             first: match s.verb {
                 Verb::Write => RETH,
                 Verb::Send => 0,
@@ -269,6 +290,10 @@ impl RoceSettings {
         for key in idle.iter().filter(|key| own[**key] != usual[**key]) {
             let rule = format!("changes nothing: it belongs to repair = \"{other}\"");
             fault(key, Code::Conflict, rule, &own[*key]);
+        }
+        if self.qps == 1 && self.qp_share != QpShare::Parts {
+            let rule = "changes nothing: there is one queue pair. Write qps = 4, for example";
+            fault("qp_share", Code::Conflict, rule.into(), &self.qp_share.show());
         }
         let (key, verbs) = if reads { ("ack_every", "write\" or \"send") } else { ("reads", "read") };
         if own[key] != usual[key] {

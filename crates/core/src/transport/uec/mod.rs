@@ -6,14 +6,16 @@
 //! It answers after `ack_bytes`, after a mark, when asked, and at its first packet. A trimmed packet is reported at once, and
 //! goes again before new data. A packet without report and acknowledgement waits for its timer.
 //! Each packet carries an entropy value, from which switches hash its path (`entropy/`).
+//! With `receiver_credit` a packet also needs credit of its receiver (`credit.rs`).
 //! An answer has the packet's number and time, all bytes so far, and a map of 64 packets from a base.
 //!
 //! Ours, where the source leaves it open: a packet behind which nothing is to be sent asks for an answer, and one that is sent
 //! again. The map counts packets of the full size, so that a shorter one shows once all of its place has come.
 //!
 //! Left out: the modes ROD, RUDI and UUD; rendezvous; a context for several queue pairs to a peer (CCC), so that each connection is
-//! controlled alone; credit of receivers (RCCC).
+//! controlled alone.
 
+pub mod credit;
 mod receiver;
 mod sender;
 pub mod settings;

@@ -3,13 +3,14 @@
 //! Source: as `mod.rs`; UE 1.0.3 s.3.5: an answer is due after so many bytes, each packet counting 1 KiB at least, and at once after a
 //! mark, a request, the first packet, a duplicate and a trimmed one. Received bytes count each packet once, headers included.
 
-use super::wire::{ASKS, AT_LAST_HOP, MAP, MARK, NACK, Report, UNIT};
+use super::credit::Grants;
+use super::wire::{ASKS, AT_LAST_HOP, MAP, MARK, NACK, PULL, Report, UNIT, wanted};
 use crate::net::Net;
 use crate::packet::{Flags, NONE, Packet};
 use crate::transport::Config;
 use crate::transport::ranges::Ranges;
 use crate::transport::receiver::ReceiverCounts;
-use shallows_units::Time;
+use shallows_units::{Rate, Span, Time};
 
 /// Bytes that a packet counts at least towards an answer (UE 1.0.3 s.3.5: ACK_Gen_Min_Pkt_Add).
 const LEAST: u64 = 1024;
@@ -27,13 +28,15 @@ pub struct UecReceiver {
     received: u64,
     /// Bytes since the last answer.
     pending: u64,
+    /// Its grants, where receivers give credit.
+    pub credit: Option<Grants>,
     /// Statistics.
     pub counts: ReceiverCounts,
 }
 
 impl UecReceiver {
-    /// Waiting for the first byte.
-    pub fn new(flow: u32, label: u32) -> Self {
+    /// Waiting for the first byte, at the end of a link of this rate, and of a path with this round trip.
+    pub fn new(flow: u32, label: u32, config: &Config, (rate, base): (Rate, Span)) -> Self {
         UecReceiver {
             flow,
             label,
@@ -41,6 +44,7 @@ impl UecReceiver {
             held: Ranges::default(),
             received: 0,
             pending: 0,
+            credit: config.uec.credit.then(|| Grants::new(rate, base, config.packet)),
             counts: ReceiverCounts::default(),
         }
     }
@@ -48,6 +52,12 @@ impl UecReceiver {
     /// A packet from the sender.
     #[inline(never)]
     pub fn on_packet(&mut self, packet: &Packet, config: &Config, net: &mut Net) {
+        if let Some(grants) = &mut self.credit
+            && packet.extension != NONE
+            && let Some(extension) = net.extension(packet)
+        {
+            grants.on_want(wanted(&extension));
+        }
         if packet.trimmed() {
             let flags = NACK.with_if(AT_LAST_HOP, packet.flags.any(Flags::LAST_HOP));
             return self.send(flags, packet.seq, NONE, packet, config, net);
@@ -77,9 +87,29 @@ impl UecReceiver {
             base,
             map: self.map(base, config.rules.mss),
             ahead: self.held.bytes().div_ceil(config.rules.mss),
+            granted: self.credit.as_ref().map_or(0, |grants| grants.granted),
         };
         let extension = net.extensions.put(&report.put());
         self.send(Flags::ACK.with_if(MARK, marked), self.next, extension, packet, config, net);
+    }
+
+    /// Grants the next credit.
+    pub fn pull(&mut self, config: &Config, net: &mut Net) {
+        let Some(grants) = &mut self.credit else { return };
+        grants.pull();
+        let report = Report { about: (0, 0), units: 0, base: 0, map: 0, ahead: 0, granted: grants.granted };
+        let extension = net.extensions.put(&report.put());
+        net.send(&Packet {
+            at: Time::ZERO,
+            seq: self.next,
+            stamp: net.now,
+            waited: 0,
+            flow: self.flow,
+            label: self.label,
+            extension,
+            size: config.header,
+            flags: PULL.with(Flags::REVERSE),
+        });
     }
 
     /// Keeps bytes from `first` to `beyond`; whether they are new.

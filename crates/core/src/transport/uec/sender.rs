@@ -2,8 +2,9 @@
 //!
 //! Source: as `mod.rs`; UE 1.0.3 s.3.6.13.5 for what may be sent and what asks for an answer, s.3.5 for timers.
 
+use super::credit::{Purse, Want};
 use super::sleek::Sleek;
-use super::wire::{ASKS, AT_LAST_HOP, MAP, MARK, PROBE, Report, UNIT, is_nack};
+use super::wire::{ASKS, AT_LAST_HOP, CONTROL, MAP, MARK, PROBE, PULL, Report, UNIT, is_nack, want};
 use crate::cc::{Ack, CongestionControl, FlowInfo, MessageInfo, Trim};
 use crate::net::Net;
 use crate::packet::{Extension, Flags, NONE, Packet};
@@ -13,7 +14,7 @@ use crate::transport::half::{Half, TakesTurns, Turn};
 use crate::transport::ranges::Ranges;
 use crate::transport::rtt::RttEstimator;
 use crate::transport::{Config, State};
-use shallows_units::{Rate, Span, Time};
+use shallows_units::{Bytes, Rate, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A packet without an answer.
@@ -36,6 +37,61 @@ struct Again {
     payload: u64,
     timeouts: u64,
     before: u64,
+}
+
+/// The probe that measures the base round trip (UE 1.0.3 s.3.6.13.7): a header in the class of control, after the first answer, unless
+/// what is left is about a bandwidth-delay product at most. Ours: the time that a full packet takes more over links of the card's rate is added.
+#[derive(Debug, Clone, Copy)]
+enum Start {
+    /// No probe leaves, or its answer has come.
+    Never,
+    /// Before the first answer: bytes of a product, and the time that a full packet takes more.
+    Waits(u64, Span),
+    /// It leaves as soon as it may.
+    Due(Span),
+    /// It left then.
+    Left(Time, Span),
+}
+
+impl Start {
+    fn new(info: &FlowInfo<'_>, config: &Config) -> Self {
+        let (rate, base) = (info.path.line_rate, info.path.base_rtt);
+        let product = u128::from(rate.as_bps()) * u128::from(base.as_ps()) / 8_000_000_000_000;
+        let there = u64::from(info.path.switches) + 1;
+        // There it is a header too short by the payload, and back the answer counts, which base round trips leave out.
+        let (payload, header) =
+            (rate.transmit(Bytes(config.rules.mss)), rate.transmit(Bytes(config.header.into())));
+        let more = (payload * there).as_ps().saturating_sub((header * there).as_ps());
+        Start::Waits(product as u64, Span::ps(more))
+    }
+
+    /// The first answer has come while `left` bytes were not acknowledged.
+    fn answered(&mut self, left: u64) {
+        if let Start::Waits(product, more) = *self {
+            *self = if left > product { Start::Due(more) } else { Start::Never };
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        matches!(self, Start::Due(_))
+    }
+
+    fn leaves(&mut self, now: Time) {
+        if let Start::Due(more) = *self {
+            *self = Start::Left(now, more);
+        }
+    }
+
+    /// The round trip of a full packet, when the answer to what left at `stamp` comes.
+    fn measured(&mut self, stamp: Time, now: Time) -> Option<Span> {
+        match *self {
+            Start::Left(at, more) if at == stamp => {
+                *self = Start::Never;
+                Some(now - stamp + more)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The sending end. Its statistics count NACKs that came as recoveries, and marks as reductions.
@@ -61,7 +117,15 @@ pub struct UecSender {
     units: u64,
     round_end: u64,
     paths: AnyChoice,
+    /// The probe by which a value may become good again: the value, and when it left; and when the next one may leave.
+    path_probe: Option<(u32, Time)>,
+    path_probe_at: Time,
     sleek: Option<Sleek>,
+    /// Credit of the receiver, where it gives some.
+    purse: Option<Purse>,
+    /// A header alone asks for credit then.
+    asks_at: Time,
+    start: Start,
     rtt: RttEstimator,
     /// The card's rate.
     line: Rate,
@@ -73,6 +137,10 @@ impl UecSender {
         let half = Half::new(flow, label, info, config, now);
         UecSender {
             sleek: config.uec.sleek.then(|| Sleek::new(half.window.bytes())),
+            purse: (config.uec.credit)
+                .then(|| Purse::new(info.path.line_rate, info.path.base_rtt, config.packet)),
+            asks_at: Time::MAX,
+            start: if config.uec.start_probe { Start::new(info, config) } else { Start::Never },
             half,
             turn: Turn::default(),
             next: 0,
@@ -84,6 +152,8 @@ impl UecSender {
             inflight: 0,
             units: 0,
             round_end: 0,
+            path_probe: None,
+            path_probe_at: Time::ZERO,
             paths: AnyChoice::new(config.uec.entropy, (label, flow)),
             rtt: RttEstimator::default(),
             line: info.path.line_rate,
@@ -127,6 +197,14 @@ impl UecSender {
         if self.half.state != State::Established {
             return;
         }
+        if let Some(purse) = &mut self.purse {
+            let own = packet.trimmed() || is_nack(packet);
+            purse.on_answer(about.filter(|_| !own).map(|about| Report::of(&about).granted));
+        }
+        if packet.flags.any(PULL) {
+            return self.pump(config, net);
+        }
+        self.start.answered(self.half.written - self.half.una);
         if packet.trimmed() || is_nack(packet) {
             self.on_nack(packet, config, net.now);
         } else if let Some(about) = about {
@@ -160,7 +238,9 @@ impl UecSender {
             packet.seq,
             Again { payload: sent.payload, timeouts: sent.timeouts, before: sent.before + 1 },
         );
-        let trim = Trim { bytes, sample: Some(now - packet.stamp), flight: self.inflight, counts: true };
+        // Where receivers give credit, they bound what comes over the last hop themselves (p. 399).
+        let counts = !last || self.purse.is_none();
+        let trim = Trim { bytes, sample: Some(now - packet.stamp), flight: self.inflight, counts };
         self.half.window.with_cc(&config.rules, now, |cc, cx| cc.on_trim(&trim, cx));
     }
 
@@ -204,6 +284,12 @@ impl UecSender {
             sent: self.next,
         };
         self.half.window.with_cc(&config.rules, now, |cc, cx| cc.on_ack(&ack, cx));
+        if let Some((value, _)) = self.path_probe.take_if(|(_, stamp)| probe && *stamp == packet.stamp) {
+            self.paths.on_probe(value, marked);
+        }
+        if probe && let Some(round_trip) = self.start.measured(packet.stamp, now) {
+            self.half.window.with_cc(&config.rules, now, |cc, cx| cc.on_base_rtt(round_trip, cx));
+        }
         self.recover(report.ahead, probe.then(|| now - packet.stamp), config, now);
     }
 
@@ -237,6 +323,46 @@ impl UecSender {
         let (size, now) = (config.header, net.now);
         net.send(&self.half.packet(self.half.una, (size, PROBE), NONE, now));
         self.turn.taken(self.half.flow, size, self.line, net);
+    }
+
+    /// A header alone in the class of control, which may ask for credit; its answer reports what is there.
+    fn control(&mut self, extension: u32, entropy: Option<u32>, config: &Config, net: &mut Net) {
+        self.half.counts.packets += 1;
+        let (size, now) = (config.header, net.now);
+        let mut packet = self.half.packet(self.half.una, (size, PROBE.with(CONTROL)), extension, now);
+        if let Some(entropy) = entropy {
+            packet.label = net.directory.routing.with_entropy(packet.label, entropy);
+        }
+        net.send(&packet);
+        self.turn.taken(self.half.flow, size, self.line, net);
+    }
+
+    /// What waits to be sent, for the receiver that gives credit.
+    fn want(&self, config: &Config) -> Want {
+        let packet = config.rules.mss + config.rules.overhead;
+        let fresh = self.half.written.saturating_sub(self.next);
+        let fresh =
+            fresh.saturating_add(fresh.div_ceil(config.rules.mss).saturating_mul(config.rules.overhead));
+        // More than a window of them is bounded anyway.
+        let again = self.again.values().take(4096);
+        let again: u64 = again.map(|again| again.payload + config.rules.overhead).sum();
+        Want { backlog: fresh.saturating_add(again), window: self.half.window.bytes(), packet }
+    }
+
+    /// Asks for credit if it is time, and notes when it will be.
+    fn ask(&mut self, config: &Config, net: &mut Net) {
+        self.asks_at = Time::MAX;
+        if !self.unanswered.is_empty() {
+            return; // what is under way says it
+        }
+        let want = self.want(config);
+        let Some(purse) = self.purse.as_mut().filter(|_| want.backlog > 0) else { return };
+        let (patience, now) = (config.uec.timeout, net.now);
+        if purse.asks_at(patience) <= now && self.turn.at <= now {
+            let extension = net.extensions.put(&super::wire::want(purse.ask(want, now)));
+            self.control(extension, None, config, net);
+        }
+        self.asks_at = self.purse.as_ref().map_or(Time::MAX, |purse| purse.asks_at(patience));
     }
 
     /// Notes what the receiver has: all below `una`, the packet that it answers, and what the map shows.
@@ -308,8 +434,10 @@ impl UecSender {
         let (seq, payload, again) = self.next_packet(config)?;
         let counted = if config.uec.full { config.rules.mss } else { payload } + config.rules.overhead;
         let free = again.is_some() && self.sleek.is_some_and(|sleek| sleek.recovers());
-        let fits = free || self.inflight + counted as i64 <= self.half.window.bytes() as i64;
-        fits.then_some((seq, payload, again))
+        let window = i64::try_from(self.half.window.bytes()).unwrap_or(i64::MAX);
+        let fits = free || self.inflight + counted as i64 <= window;
+        let credited = self.purse.as_ref().is_none_or(Purse::allows);
+        (fits && credited).then_some((seq, payload, again))
     }
 
     fn emit(&mut self, (seq, payload, again): (u64, u64, Option<Again>), config: &Config, net: &mut Net) {
@@ -322,7 +450,7 @@ impl UecSender {
             Some(_) => _ = self.again.remove(&seq),
             None => self.next = beyond,
         }
-        let window = self.half.window.bytes() as i64;
+        let window = i64::try_from(self.half.window.bytes()).unwrap_or(i64::MAX / 2);
         let nothing_behind = self.again.is_empty() && self.next >= self.half.written;
         let asks = window - self.inflight < mtu
             || window < config.uec.ack_bytes as i64
@@ -336,7 +464,12 @@ impl UecSender {
         self.half.counts.retransmissions += u64::from(again.is_some());
         let packets = (window / mtu).max(1) as u64;
         let entropy = self.paths.next(packets, now);
-        let mut packet = self.half.packet(seq, (size, flags), NONE, now);
+        let behind = self.purse.is_some().then(|| self.want(config));
+        let extension = match self.purse.as_mut().zip(behind) {
+            Some((purse, behind)) => net.extensions.put(&want(purse.spend(size.into(), behind, now))),
+            None => NONE,
+        };
+        let mut packet = self.half.packet(seq, (size, flags), extension, now);
         packet.label = net.directory.routing.with_entropy(packet.label, entropy);
         net.send(&packet);
         let left = net.sent_by(self.half.flow);
@@ -356,7 +489,10 @@ impl UecSender {
 
 impl TakesTurns for UecSender {
     fn parts(&self) -> (&Half, Turn) {
-        let probe_at = self.sleek.map_or(Time::MAX, |sleek| sleek.probe_at);
+        let probe_at = self.sleek.map_or(Time::MAX, |sleek| sleek.probe_at).min(self.asks_at);
+        let probe_at = if self.start.is_due() { self.turn.at } else { probe_at };
+        let rests = self.paths.awaits_probes() && self.half.una < self.half.written;
+        let probe_at = if rests { probe_at.min(self.path_probe_at) } else { probe_at };
         if probe_at == Time::MAX || self.half.state != State::Established {
             return (&self.half, self.turn);
         }
@@ -373,9 +509,25 @@ impl TakesTurns for UecSender {
             self.probe(config, net);
         }
         if self.turn.at <= net.now
+            && self.path_probe_at <= net.now
+            && self.half.una < self.half.written
+            && let Some(value) = self.paths.to_probe()
+        {
+            self.path_probe = Some((value, net.now));
+            self.path_probe_at = net.now + config.uec.timeout;
+            self.control(NONE, Some(value), config, net);
+        }
+        if self.turn.at <= net.now && self.start.is_due() {
+            self.start.leaves(net.now);
+            self.control(NONE, None, config, net);
+        }
+        if self.turn.at <= net.now
             && let Some(packet) = self.allowed(config)
         {
             self.emit(packet, config, net);
+        }
+        if self.purse.is_some() {
+            self.ask(config, net);
         }
         self.turn.waits = self.allowed(config).is_some();
         self.half.rto_at = self.dues.first().map_or(Time::MAX, |(due, _)| *due);

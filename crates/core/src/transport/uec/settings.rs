@@ -67,6 +67,10 @@ crate::params! {
         retries: u64 = 5, "[0, 1000]", "UE 1.0.3 s.3.5: five as usual";
         /// The repair of packets that nobody reported, beside timers.
         recovery: Recovery = "timers", "", "UE 1.0.3 s.3.5: timers; uet-htsim 40ccb05: -sleek, for switches that do not trim";
+        /// Whether receivers give credit (RCCC), beside the control or alone: "line-rate" has no window.
+        receiver_credit: bool = false, "", "UE 1.0.3 s.3.6.14: optional; uet-htsim: -receiver_cc";
+        /// Whether a probe measures the base round trip after a connection's first answer. It matters where cc.base_rtt is longer than the path's.
+        start_probe: bool = false, "", "UE 1.0.3 s.3.6.13.7 sends one; here each control knows its path";
         /// Whether ports of switches may drop packets that they could trim.
         untrimmed: Untrimmed = "refused", "", "UE 1.0.3 s.4.1: trimming may be absent; then write it, and trimming = false in cc";
     }
@@ -92,6 +96,10 @@ pub struct Rules {
     pub retries: u64,
     /// Gaps and probes find losses.
     pub sleek: bool,
+    /// Receivers give credit.
+    pub credit: bool,
+    /// A probe measures the base round trip.
+    pub start_probe: bool,
 }
 
 /// The longest timer (UE 1.0.3 s.3.5).
@@ -108,6 +116,8 @@ impl Rules {
             doubles: settings.backoff == Backoff::Doubled,
             retries: settings.retries,
             sleek: settings.recovery == Recovery::Sleek,
+            credit: settings.receiver_credit,
+            start_probe: settings.start_probe,
         }
     }
 
@@ -156,6 +166,14 @@ impl UecSettings {
             faults.add(&format!("{path}.recovery"), rule, &self.recovery.show());
         }
         let Some(cc) = cc else { return };
+        if cc.runs_over_uec() && !cc.reacts() && !self.receiver_credit {
+            let rule = format!("must be true beside cc = \"{}\", which bounds nothing by itself", cc.kind());
+            faults.add(
+                &format!("{path}.receiver_credit"),
+                Code::Conflict.rule(rule),
+                &self.receiver_credit.into(),
+            );
+        }
         if !cc.runs_over_uec() {
             let rule = format!(
                 "must be one that learns of trimmed packets: {} does not. Over Ultra Ethernet run {}",

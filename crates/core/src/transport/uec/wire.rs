@@ -9,6 +9,10 @@ use crate::packet::{Extension, Flags, Packet};
 pub const ASKS: Flags = Flags::ECE;
 /// On the way there: a header alone that asks for an answer.
 pub const PROBE: Flags = Flags::ECE.with(Flags::PROBE);
+/// On the way there: what a header alone in the class of control has beside [`PROBE`].
+pub const CONTROL: Flags = Flags::LAST_HOP;
+/// On the way back: grants credit, and reports nothing.
+pub const PULL: Flags = Flags::FIN;
 /// On the way back: the packet that begins at this number came without its payload.
 pub const NACK: Flags = Flags::ACK.with(Flags::PROBE);
 /// On the way back: the packet was marked.
@@ -20,6 +24,18 @@ pub const AT_LAST_HOP: Flags = Flags::CWR;
 pub const UNIT: u64 = 256;
 /// Packets that the map of an answer shows.
 pub const MAP: u64 = 64;
+
+/// The header by which a source states the units of credit that it wants.
+pub fn want(units: u64) -> Extension {
+    let mut extension = Extension::default();
+    extension.sack[0].0 = units;
+    extension
+}
+
+/// The units that it states.
+pub fn wanted(extension: &Extension) -> u64 {
+    extension.sack[0].0
+}
 
 /// Whether it reports that a packet came without its payload.
 pub fn is_nack(packet: &Packet) -> bool {
@@ -39,20 +55,22 @@ pub struct Report {
     pub map: u64,
     /// Full packets, rounded up, that are there beyond a gap.
     pub ahead: u64,
+    /// Units of credit that the receiver has granted.
+    pub granted: u64,
 }
 
 impl Report {
     /// As an extension carries it. Tables show the packet alone.
     pub fn put(&self) -> Extension {
         let halves = (self.map & u64::from(u32::MAX), self.map >> 32);
-        let sack = [self.about, (self.units, self.base), halves, (self.ahead, 0)];
+        let sack = [self.about, (self.units, self.base), halves, (self.ahead, self.granted)];
         Extension { sack, blocks: 1, ..Extension::default() }
     }
 
     /// As it was put.
     pub fn of(extension: &Extension) -> Report {
-        let [about, (units, base), (low, high), (ahead, _)] = extension.sack;
-        Report { about, units, base, map: high << 32 | low, ahead }
+        let [about, (units, base), (low, high), (ahead, granted)] = extension.sack;
+        Report { about, units, base, map: high << 32 | low, ahead, granted }
     }
 
     /// Whether the map says that bytes from `first` to `beyond` are there, in packets of `mtu` bytes.
@@ -69,7 +87,14 @@ mod tests {
     /// A report comes back as it was put, and shows whole packets alone.
     #[test]
     fn a_report_is_kept_and_read() {
-        let report = Report { about: (5000, 6000), units: 77, base: 2000, map: 1 << 63 | 0b1010, ahead: 3 };
+        let report = Report {
+            about: (5000, 6000),
+            units: 77,
+            base: 2000,
+            map: 1 << 63 | 0b1010,
+            ahead: 3,
+            granted: 9,
+        };
         assert_eq!(Report::of(&report.put()), report);
         for (first, beyond, there) in [
             (2000, 3000, false),
