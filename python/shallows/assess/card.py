@@ -28,6 +28,8 @@ from shallows.results.store import Store
 __all__ = ["Row", "Work", "assess", "plan"]
 
 QUICK_SEEDS, FULL_SEEDS = 5, 30
+LINUX_SEEDS = 5
+"""Those of a quick card on Linux."""
 
 Key = tuple[str, str, str]
 
@@ -62,6 +64,7 @@ class Work:
 
     `refused` says of (row, cell) why the checker or the backend refuses it. `edited` lists the criteria's
     settings that the user's own file changed. `words` are the author's, for a row that asks for them.
+    `left` counts the cells that a quick card leaves out because of its backend.
     """
 
     card: Card
@@ -74,6 +77,7 @@ class Work:
     words: dict[str, str] = field(default_factory=dict)
     programs: outside.Programs | None = None
     """The programs that are the candidate, if it is no control."""
+    left: int = 0
 
     @property
     def python(self) -> bool:
@@ -93,8 +97,11 @@ def plan(
     criteria: Path | None = None,
     kind: str = CARDS[0],
     programs: outside.Programs | None = None,
+    backend: str = "simulator",
 ) -> Work:
     """All runs of a card. Raises SpecError for a control or a row that there is not.
+
+    `backend` chooses cells and seeds of a quick card, and what is measured where Linux lacks a number.
 
     `control` is that, or a queue discipline if `kind` is `criteria.QUEUE`. `criteria` is a TOML file, whose
     tables change bounds of rows (`[C2]` with `at_most = 1.5`) or give the author's words. With `programs`
@@ -107,8 +114,7 @@ def plan(
         rule = f"must be one of {chosen.rows[0]} to {chosen.rows[-1]}"
         raise SpecError([Fault("--row", rule, unknown[0])])
     read = {row: criterion(kind, row) for row in rows or chosen.rows}
-    for about in read.values():
-        cells.choose(about, quick)
+    left = sum(cells.choose(about, quick, backend) for about in read.values())
     if programs is None:
         candidate = _named(control, "--queue" if kind == QUEUE else "CONTROL")
     else:
@@ -116,9 +122,9 @@ def plan(
     told = edits.apply(read, chosen, criteria) if criteria else edits.Edits([], {})
     asked = any("words" in about for about in read.values())
     spoken = words.of(candidate.name, candidate.module) if asked and programs is None else {}
-    seeds = QUICK_SEEDS if quick else FULL_SEEDS
+    seeds = (LINUX_SEEDS if backend == cells.LINUX else QUICK_SEEDS) if quick else FULL_SEEDS
     name = control.rpartition(":")[2] if programs is None else control
-    work = Work(chosen, name, seeds, read, {}, {}, told.words, spoken | told.given, programs)
+    work = Work(chosen, name, seeds, read, {}, {}, told.words, spoken | told.given, programs, left)
     refusals = [
         error
         for row in read

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import controls, datagrams, transports
+from shallows.backends.linux import controls, datagrams, packets, transports
 from shallows.backends.linux.links import ETHERNET_BYTES
 from shallows.backends.linux.loads import in_rounds
 from shallows.backends.linux.scenario import traced_classes
@@ -82,6 +82,7 @@ def tables(
         ),
         "datagrams": datagrams.table(directory, made, experiment, connections),
     }
+    found |= packets.tables(directory, made, experiment, read["flows"], found["queues"])
     return {name: _shaped(found.get(name), table) for name, table in simulated.items()}
 
 
