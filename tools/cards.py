@@ -42,11 +42,12 @@ LINUX = "\n<!-- Made by tools/cards.py --linux; do not edit. -->\n"
 LINUX_HEAD = """
 ## On Linux
 
-Each of these cards is the quick one on Linux {release}: of each row one to three cells, with {seeds} seeds. Beside it stand the same
-cells and seeds on the simulator, with the profile `linux`. Linux measures queues in packets, and drops of all traffic.
+Each of these cards is the quick one on Linux {release}: of each row one to three cells, with {seeds} seeds.
+Beside it stand the same cells and seeds on the simulator, with the profile `linux`. Linux measures queues in
+packets, and drops of all traffic.
 
-A row differs if its verdicts differ, or if the intervals of its worst cell on Linux do not meet. Below each card stands the cause of each
-difference, or that it was not found.
+A row differs if its verdicts differ, or if the intervals of its worst cell on Linux do not meet. Below each
+card stands the cause of each difference, or that it was not found.
 """
 
 COSTLY = "<!-- not run: a minute of CPU time or more -->"
