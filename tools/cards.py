@@ -96,7 +96,7 @@ def _linux(store: Path | None, workers: int, controls: Sequence[str]) -> None:
     parts = [
         simulated,
         LINUX,
-        LINUX_HEAD.format(seeds=card.LINUX_SEEDS, release=".".join(map(str, found.release or ()))),
+        LINUX_HEAD.format(seeds=card.QUICK_SEEDS, release=".".join(map(str, found.release or ()))),
     ]
     for control in controls:
         ours, theirs = (card.assess(card.plan(control, True, backend="linux"), runner) for runner in both)

@@ -28,8 +28,8 @@ from shallows.results.store import Store
 __all__ = ["Row", "Work", "assess", "plan"]
 
 QUICK_SEEDS, FULL_SEEDS = 5, 30
-LINUX_SEEDS = 5
-"""Those of a quick card on Linux."""
+LINUX_SAMPLES = "20ms"
+"""How often the kernel's queues are read. Reading them 20 000 times takes half of the time of a run."""
 
 Key = tuple[str, str, str]
 
@@ -122,7 +122,11 @@ def plan(
     told = edits.apply(read, chosen, criteria) if criteria else edits.Edits([], {})
     asked = any("words" in about for about in read.values())
     spoken = words.of(candidate.name, candidate.module) if asked and programs is None else {}
-    seeds = (LINUX_SEEDS if backend == cells.LINUX else QUICK_SEEDS) if quick else FULL_SEEDS
+    if backend == cells.LINUX and programs is None:  # packets of programs are read as often as queues
+        for about in read.values():
+            if probed := about.get("experiment"):
+                probed.setdefault("probe", {}).setdefault("queue_trace", LINUX_SAMPLES)
+    seeds = QUICK_SEEDS if quick else FULL_SEEDS
     name = control.rpartition(":")[2] if programs is None else control
     work = Work(chosen, name, seeds, read, {}, {}, told.words, spoken | told.given, programs, left)
     refusals = [

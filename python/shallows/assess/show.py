@@ -21,15 +21,15 @@ NOTE = (
     "A card shows what was run, and no compliance."
 )
 LEFT = (
-    " A quick card on Linux has {seeds} seeds and leaves out {left} cells, since each run of the kernel costs"
-    " seconds of processor time. Without --quick it has all cells."
+    " A quick card on Linux leaves out {left} cells, since each run of the kernel costs seconds of processor time."
+    " Without --quick it has all cells."
 )
 WAYS = {"at_most": "at most ", "at_least": "at least "}
 
 
 def note(work: Work) -> str:
     """The remark of the card's source on thresholds, and the way to read the card."""
-    left = LEFT.format(left=work.left, seeds=work.seeds) if work.left else ""
+    left = LEFT.format(left=work.left) if work.left else ""
     return f"{work.card.note} {NOTE.format(yardsticks=', '.join(work.card.yardsticks))}{left}"
 
 

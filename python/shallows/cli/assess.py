@@ -62,7 +62,7 @@ def assess(
         ),
     ] = "",
     quick: Annotated[
-        bool, typer.Option("--quick", help="Five seeds in place of thirty; on Linux also fewer cells.")
+        bool, typer.Option("--quick", help="Five seeds in place of thirty, and on Linux fewer cells.")
     ] = False,
     row: Annotated[list[str], typer.Option(metavar="C2", help="This row only; may be repeated.")] = [],  # noqa: B006
     criteria: Annotated[
