@@ -21,8 +21,8 @@ NOTE = (
     "A card shows what was run, and no compliance."
 )
 LEFT = (
-    " A quick card on Linux leaves out {left} cells, since each run of the kernel costs seconds of processor time."
-    " Without --quick it has all cells."
+    " A quick card on Linux leaves out {left} cells, since a run of the kernel takes seconds of processor"
+    " time. Without --quick it has all cells."
 )
 WAYS = {"at_most": "at most ", "at_least": "at least "}
 
