@@ -208,6 +208,33 @@ def test_recording_packets_changes_no_number(tmp_path):
         assert with_packets.tables[name].equals(without.tables[name]), name
 
 
+INCAST = """
+duration = "60ms"
+topology = { kind = "star", senders = 8, rate = "1Gbps", delay = "25us" }
+queue = { kind = "drop-tail", limit = "30pkt" }
+transport = { profile = "linux", cc = "dctcp" }
+[traffic]
+query = { kind = "incast", from = "s*", to = "r0", response = "50KB", rounds = 4, connection = "fresh" }
+"""
+
+
+@needs_kernel
+def test_each_departure_and_each_drop_of_an_incast_is_a_row(tmp_path):
+    (tmp_path / "mine.toml").write_text(INCAST)
+    run = shallows.run(
+        tmp_path / "mine.toml",
+        settings=["probe.audit=true"],
+        backend="linux",
+        store=tmp_path / "runs",
+        progress=False,
+    )
+    left = dict(run.tables["packets"].group_by("port").len().rows())
+    queues = run.tables["queues"].filter(pl.col("packets_out") > 0)
+    assert left == dict(queues.select("port", "packets_out").rows())
+    drops = int(queues["drops_full"].sum())
+    assert len(run.tables["losses"]) == drops > 50
+
+
 @needs_kernel
 @pytest.mark.skipif("SHALLOWS_RECORD" not in os.environ, reason="records the files again")
 def test_record_them(experiment):

@@ -89,7 +89,7 @@ class Captured(NamedTuple):
 
     @property
     def lasting(self) -> tuple[Any, ...]:
-        """What does not change on its way, and tells it from other packets, its copies included."""
+        """The fields that stay the same on its way, and tell it from other packets, its copies included."""
         flags = self.flags & ~(ECE | CWR | AE)
         return (self.source, self.target, self.identity, self.seq, self.ack, self.value, flags)
 
@@ -273,6 +273,8 @@ def _dropped(rows: Rows, experiment: Mapping[str, Any], queues: pl.DataFrame) ->
     """Packets that came to a node, did not leave it, and were overtaken there: rows of `losses` by time."""
     following: dict[tuple[int, int, str], str] = {}
     """The port by which packets of a connection and direction leave a node."""
+    toward: dict[tuple[str, str], set[str]] = defaultdict(set)
+    """The ports by which packets to a host leave a node, for connections of which none left it."""
     came: dict[Any, int] = {}
     """When the last packet came that left by a port, of any connection or of one."""
     for journey in rows.journeys.values():
@@ -282,6 +284,7 @@ def _dropped(rows: Rows, experiment: Mapping[str, Any], queues: pl.DataFrame) ->
                 continue
             who = (later["flow"], later["reverse"])
             following[(*who, _ends(later["port"])[0])] = later["port"]
+            toward[_target(later), _ends(later["port"])[0]].add(later["port"])
             for key in (later["port"], (later["port"], *who)):
                 came[key] = max(came.get(key, 0), earlier["landed_ps"])
     causes = dict(zip(queues["port"], _causes(queues), strict=True))
@@ -289,15 +292,23 @@ def _dropped(rows: Rows, experiment: Mapping[str, Any], queues: pl.DataFrame) ->
     for journey in rows.journeys.values():
         row = rows.found[journey[-1]]
         who, node = (row["flow"], row["reverse"]), _ends(row["port"])[1]
-        port = following.get((*who, node))
-        if port is None or row["landed_ps"] is None or node == row["src" if row["reverse"] else "dst"]:
+        if row["landed_ps"] is None or node == _target(row):
+            continue
+        only = toward[_target(row), node]
+        port = following.get((*who, node), next(iter(only)) if len(only) == 1 else None)
+        if port is None:
             continue
         kind = experiment["port"].get(port, {}).get("queue", experiment["queue"])["kind"]
-        if row["landed_ps"] < came[(port, *who) if kind in FAIR else port]:
+        if row["landed_ps"] < came.get((port, *who) if kind in FAIR else port, 0):
             kept = ("flow", "reverse", "pure_ack", "seq", "size", "trimmed", "ecn", "stamp_ps")
             lost = {"time_ps": row["landed_ps"], "port": port, "cause": causes[port]}
             found.append(lost | {key: row[key] for key in kept})
     yield from sorted(found, key=lambda each: each["time_ps"])
+
+
+def _target(row: Mapping[str, Any]) -> str:
+    """The host to which a packet goes."""
+    return str(row["src" if row["reverse"] else "dst"])
 
 
 def _ends(port: str) -> tuple[str, str]:
