@@ -14,13 +14,13 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from shallows.assess import card, show
-from shallows.assess.card import Row
+from shallows.assess import card, judge, show
+from shallows.assess.card import Row, Work
 from shallows.assess.criteria import CARDS, QUEUE
 from shallows.assess.criteria import card as named
-from shallows.assess.judge import Cell
 from shallows.backends.linux import kernel
 from shallows.execution.runner import Runner
+from shallows.statistics.estimates import Estimate, mean_within
 
 CONTROLS = ("newreno", "cubic", "dctcp", "prague", "bbr3", "bbr1")
 OTHERS = (("l4s", "prague"), ("datacentre", "dctcp"), (QUEUE, "codel"))
@@ -46,9 +46,12 @@ Each of these cards is the quick one on Linux {release}: of each row one to thre
 Beside it stand the same cells and seeds on the simulator, with the profile `linux`. Linux measures queues in
 packets, and drops of all traffic.
 
-A row differs if its verdicts differ, or if the intervals of its worst cell on Linux do not meet. Below each
-card stands the cause of each difference, or that it was not found.
+After each card stand the control's own numbers, before they are divided by a yardstick's, as means over the
+seeds. They differ if their 95 % intervals do not meet and their means are more than 1 % apart. The cause of
+each difference stands below, or that it was not found.
 """
+APART = 0.01
+"""Means that are no further apart do not differ."""
 
 COSTLY = "<!-- not run: a minute of CPU time or more -->"
 
@@ -93,40 +96,65 @@ def _linux(store: Path | None, workers: int, controls: Sequence[str]) -> None:
     both = [Runner.of(store=store, workers=workers, backend=name) for name in ("linux", "simulator")]
     causes = tomllib.loads(CAUSES.read_text("utf-8"))
     simulated = PLACE.read_text("utf-8").partition(LINUX)[0]
-    parts = [
-        simulated,
-        LINUX,
-        LINUX_HEAD.format(seeds=card.QUICK_SEEDS, release=".".join(map(str, found.release or ()))),
-    ]
+    release = ".".join(map(str, found.release or ()))
+    parts = [simulated, LINUX, LINUX_HEAD.format(seeds=card.QUICK_SEEDS, release=release)]
     for control in controls:
-        ours, theirs = (card.assess(card.plan(control, True, backend="linux"), runner) for runner in both)
+        work = card.plan(control, True, backend="linux")
+        rows, others = (card.assess(work, runner) for runner in both)
         command = show.command("./shallows", control, True, "linux", None)
-        lines = ["| row | criterion | Linux | simulator | reading on Linux | simulator, the same cell |\n"]
-        lines.append("|---|---|---|---|---|---|\n")
-        why = []
-        for one, other in zip(ours, theirs, strict=True):
-            same = next((cell for cell in other.cells if one.cells and cell.name == one.cells[0].name), None)
-            number = str(same.estimate) if same and same.estimate else ""
-            reading = show.reading(control, one)
-            about = f"{one.id} | {one.about['title']} | {one.verdict} | {other.verdict}"
-            lines.append(f"| {about} | {reading} | {number} |\n")
-            if differs(one, other, same):
-                why.append(f"- **{one.id}.** {causes.get(control, {}).get(one.id, 'Not examined.')}\n")
-        told = f"Rows that differ:\n\n{''.join(why)}" if why else "No row differs.\n"
+        lines = ["| row | criterion | Linux | simulator | reading on Linux |\n|---|---|---|---|---|\n"]
+        lines += [
+            f"| {one.id} | {one.about['title']} | {one.verdict} | {other.verdict} |"
+            f" {show.reading(control, one)} |\n"
+            for one, other in zip(rows, others, strict=True)
+        ]
+        turned = [one.id for one, other in zip(rows, others, strict=True) if one.verdict != other.verdict]
+        numbers, apart = _numbers(control, rows, [_own(work, runner) for runner in both])
+        why = [
+            f"- **{row}.** {causes.get(control, {}).get(row, 'Not found.')}\n" for row in (*turned, *apart)
+        ]
+        told = f"Differences:\n\n{''.join(dict.fromkeys(why))}" if why else "No number differs.\n"
         head = f"\n### {control} on Linux\n\n{COSTLY}\n```sh\n{command}\n```\n\n"
-        parts.append(f"{head}{''.join(lines)}\n{told}")
+        parts.append(f"{head}{''.join(lines)}\n{numbers}\n{told}")
     PLACE.write_text("".join(parts), encoding="utf-8")
 
 
-def differs(one: Row, other: Row, same: Cell | None) -> bool:
-    """Whether a row has another verdict on the other backend, or intervals of its worst cell do not meet."""
-    if one.verdict != other.verdict:
-        return True
-    first, second = (one.cells[0].estimate if one.cells else None), (same.estimate if same else None)
-    if first is None or second is None:
-        return False
-    (low, high), (lower, higher) = (each.ci or [each.value, each.value] for each in (first, second))
-    return low > higher or lower > high
+def _own(work: Work, runner: Runner) -> dict[tuple[str, str], list[float] | None]:
+    """The control's own numbers by row and cell, from the store."""
+    possible = card.runnable(work, runner)
+    found = {}
+    for (row, name, label), points in possible.points.items():
+        if label == work.control:
+            [about] = [each for each in work.criteria[row]["cells"] if each["name"] == name]
+            outcomes = runner.run(points, metrics=True)
+            found[row, name] = judge.values(judge.whole(work.criteria[row], about), outcomes)
+    return found
+
+
+def _numbers(
+    control: str, rows: Sequence[Row], both: Sequence[dict[tuple[str, str], list[float] | None]]
+) -> tuple[str, list[str]]:
+    """A table of the control's numbers on both backends, and the rows in which they differ."""
+    ours, theirs = both
+    lines = [f"| row | cell | {control} on Linux | on the simulator |\n|---|---|---|---|\n"]
+    apart = []
+    for row, name in ours:
+        one, other = ours[row, name], theirs.get((row, name))
+        if one is None or other is None:
+            continue
+        most = next((each.about.get("most") for each in rows if each.id == row), None)
+        first, second = (mean_within(values, 0.0, most) for values in (one, other))
+        lines.append(f"| {row} | {name} | {first} | {second} |\n")
+        if differ(first, second) and row not in apart:
+            apart.append(row)
+    return "".join(lines), apart
+
+
+def differ(one: Estimate, other: Estimate) -> bool:
+    """Whether intervals do not meet and the means are further apart than `APART` of the second."""
+    (low, high), (lower, higher) = (each.ci or [each.value, each.value] for each in (one, other))
+    far = abs(one.value - other.value) > APART * abs(other.value)
+    return far and (low > higher or lower > high)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from shallows.execution.jobs import Outcome
 from shallows.execution.runner import Progress, Runner
 from shallows.results.store import Store
 
-__all__ = ["Row", "Work", "assess", "plan"]
+__all__ = ["Row", "Work", "assess", "plan", "runnable"]
 
 QUICK_SEEDS, FULL_SEEDS = 5, 30
 LINUX_SAMPLES = "20ms"
@@ -195,7 +195,7 @@ def assess(work: Work, runner: Runner, progress: Progress | None = None, repeat:
 
     With `repeat` one run of a candidate in Python is made twice, and differences fail its cell.
     """
-    work = _possible(work, runner)
+    work = runnable(work, runner)
     found = _outcomes(work, runner, progress)
     if repeat:
         _repeat(work.control, runner, found)
@@ -204,7 +204,7 @@ def assess(work: Work, runner: Runner, progress: Progress | None = None, repeat:
     return sorted(rows, key=lambda row: work.card.rows.index(row.id))
 
 
-def _possible(work: Work, runner: Runner) -> Work:
+def runnable(work: Work, runner: Runner) -> Work:
     """The work without the cells that a backend refuses, each with the reason.
 
     Raises SpecError if it refuses all.
