@@ -102,15 +102,29 @@ def captured(data: bytes) -> Iterator[Captured]:
         if kind == PACKET:
             interface, high, low, kept, _ = ENHANCED.unpack_from(data, place + 8)
             frame = data[place + 28 : place + 28 + kept]
-            tos, size, identity, _, _, protocol, _, source, target, *ports, seq, ack, bits = (
+            tos, size, identity, _, _, protocol, _, source, target, port, other, seq, ack, bits = (
                 HEADERS.unpack_from(frame, ETHERNET + 1)
             )
             if protocol == TCP:
                 header = (bits >> 12) * 4
-                found = _options(frame[ETHERNET + IP + 20 : ETHERNET + IP + header])
-                ends = (source, ports[0]), (target, ports[1])
-                head = ((high << 32) + low, *divmod(interface, 2), *ends)
-                yield Captured(*head, identity, tos, size, seq, ack, header, bits & 0x1FF, *found)
+                value, echo, blocks = _options(frame[ETHERNET + IP + 20 : ETHERNET + IP + header])
+                yield Captured(
+                    (high << 32) + low,
+                    interface // 2,
+                    interface % 2,
+                    (source, port),
+                    (target, other),
+                    identity,
+                    tos,
+                    size,
+                    seq,
+                    ack,
+                    header,
+                    bits & 0x1FF,
+                    value,
+                    echo,
+                    blocks,
+                )
         place += length
 
 
