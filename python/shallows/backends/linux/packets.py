@@ -156,11 +156,9 @@ def near(number: int, first: int, last: int) -> int:
 class Rows:
     """Rows of the table `packets`, from captured packets."""
 
-    def __init__(self, made: Scenario, flows: pl.DataFrame):
-        from shallows.backends.linux.scenario import address
-
+    def __init__(self, made: Scenario, flows: pl.DataFrame, addresses: Sequence[str]):
         self.names = [port.name for port in made.ports]
-        binary = [_binary(address(number)) for number in range(len(made.hosts))]
+        binary = [_binary(address) for address in addresses]
         self.ends = [
             (made.loads[load], made.hosts[sender], made.hosts[receiver])
             for load, sender, receiver in flows.select("load", "from", "to").rows()
@@ -246,16 +244,17 @@ def tables(
     experiment: Mapping[str, Any],
     flows: pl.DataFrame,
     queues: pl.DataFrame,
+    addresses: Sequence[str],
 ) -> dict[str, pl.DataFrame]:
     """`packets` and `losses`, with the columns that Linux has; nothing without `probe.audit`.
 
-    `flows` are the guest's connections, `queues` the table. Raises RunError for more than `trace_rows`.
+    `flows` are the guest's connections, `queues` the table, `addresses` those of the hosts. Raises RunError for more than `trace_rows`.
     """
     import polars as pl
 
     if not experiment["probe"].get("audit"):
         return {}
-    rows = Rows(made, flows)
+    rows = Rows(made, flows, addresses)
     rows.read(list(captured((directory / FILE).read_bytes())))
     most = experiment["probe"]["trace_rows"]
     if len(rows.found) > most:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shallows.backends.linux import controls, datagrams, packets, transports
 from shallows.backends.linux.links import ETHERNET_BYTES
 from shallows.backends.linux.loads import in_rounds
-from shallows.backends.linux.scenario import traced_classes
+from shallows.backends.linux.scenario import address, traced_classes
 from shallows.tables.drops import causes
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ def tables(
         ),
         "datagrams": datagrams.table(directory, made, experiment, connections),
     }
-    found |= packets.tables(directory, made, experiment, read["flows"], found["queues"])
+    addresses = [address(number) for number in range(len(made.hosts))]
+    found |= packets.tables(directory, made, experiment, read["flows"], found["queues"], addresses)
     return {name: _shaped(found.get(name), table) for name, table in simulated.items()}
 
 
