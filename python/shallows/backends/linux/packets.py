@@ -44,9 +44,6 @@ HEADERS = Struct(">BHHHBBHIIHHIIH")
 AHEAD = b"\x01\x01\x08\x0a"
 """Before the timestamps, as the kernel places them in all segments but a SYN."""
 
-FAIR = ("fq", "fq-codel")
-"""Disciplines by which a packet may leave before an earlier one of another connection."""
-
 
 def faults(experiment: Mapping[str, Any]) -> Iterator[Fault]:
     """Faults of `probe.audit` on Linux."""
@@ -248,7 +245,8 @@ def tables(
 ) -> dict[str, pl.DataFrame]:
     """`packets` and `losses`, with the columns that Linux has; nothing without `probe.audit`.
 
-    `flows` are the guest's connections, `queues` the table, `addresses` those of the hosts. Raises RunError for more than `trace_rows`.
+    `flows` are the guest's connections, `queues` the table, `addresses` those of the hosts.
+    Raises RunError for more than `trace_rows`.
     """
     import polars as pl
 
@@ -261,7 +259,7 @@ def tables(
         raise RunError(f"the table packets has {len(rows.found)} rows, more than probe.trace_rows = {most}")
     duration = made.numbers["duration"]
     _lose_on_wires(rows.found, duration)
-    lost = list(_dropped(rows, experiment, queues))
+    lost = list(_dropped(rows, queues))
     kept = [row for row in rows.found if row["time_ps"] <= duration]
     for row in kept:
         if row["landed_ps"] is not None and row["landed_ps"] > duration:
@@ -282,12 +280,14 @@ def _lose_on_wires(rows: Sequence[dict[str, Any]], duration: int) -> None:
             row["lost"] = 1
 
 
-def _dropped(rows: Rows, experiment: Mapping[str, Any], queues: pl.DataFrame) -> Iterator[dict[str, Any]]:
+def _dropped(rows: Rows, queues: pl.DataFrame) -> Iterator[dict[str, Any]]:
     """Packets that came to a node, did not leave it, and were overtaken there: rows of `losses` by time."""
     following: dict[tuple[int, int, str], str] = {}
     """The port by which packets of a connection and direction leave a node."""
     toward: dict[tuple[str, str], set[str]] = defaultdict(set)
     """The ports by which packets to a host leave a node, for connections of which none left it."""
+    turns: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    """By port when each packet left and came."""
     came: dict[Any, int] = {}
     """When the last packet came that left by a port, of any connection or of one."""
     for journey in rows.journeys.values():
@@ -298,8 +298,11 @@ def _dropped(rows: Rows, experiment: Mapping[str, Any], queues: pl.DataFrame) ->
             who = (later["flow"], later["reverse"])
             following[(*who, _ends(later["port"])[0])] = later["port"]
             toward[_target(later), _ends(later["port"])[0]].add(later["port"])
+            turns[later["port"]].append((later["time_ps"], earlier["landed_ps"]))
             for key in (later["port"], (later["port"], *who)):
                 came[key] = max(came.get(key, 0), earlier["landed_ps"])
+    # Elsewhere a packet may leave before an earlier one of another connection, which then only waits.
+    in_turn = {port for port, each in turns.items() if _rise([came for _, came in sorted(each)])}
     causes = dict(zip(queues["port"], _causes(queues), strict=True))
     found = []
     for journey in rows.journeys.values():
@@ -311,12 +314,15 @@ def _dropped(rows: Rows, experiment: Mapping[str, Any], queues: pl.DataFrame) ->
         port = following.get((*who, node), next(iter(only)) if len(only) == 1 else None)
         if port is None:
             continue
-        kind = experiment["port"].get(port, {}).get("queue", experiment["queue"])["kind"]
-        if row["landed_ps"] < came.get((port, *who) if kind in FAIR else port, 0):
+        if row["landed_ps"] < came.get(port if port in in_turn else (port, *who), 0):
             kept = ("flow", "reverse", "pure_ack", "seq", "size", "trimmed", "ecn", "stamp_ps")
             lost = {"time_ps": row["landed_ps"], "port": port, "cause": causes[port]}
             found.append(lost | {key: row[key] for key in kept})
     yield from sorted(found, key=lambda each: each["time_ps"])
+
+
+def _rise(times: Sequence[int]) -> bool:
+    return all(before <= after for before, after in pairwise(times))
 
 
 def _target(row: Mapping[str, Any]) -> str:

@@ -69,11 +69,12 @@ def tables(
     sent = datagrams.flows(directory, made, experiment, (warmup, duration), connections)
     trace = _flow_trace(read["trace"], read["flows"], made, experiment)
     counted = pl.col("start_ps") >= warmup
+    queues = _queues(read["queues"], read["samples"], made, warmup, duration)
     found = {
         "flows": _with(flows.filter((pl.col("end_ps") >= warmup).fill_null(True)), sent),
         "messages": _messages(read["messages"], flows, made, experiment, simulated).filter(counted),
         "rounds": _rounds(read["rounds"], made).filter(counted),
-        "queues": _queues(read["queues"], read["samples"], made, warmup, duration),
+        "queues": queues,
         "queue_histogram": _histogram(read["samples"], made, warmup),
         "queue_trace": _trace(read["samples"], made, experiment),
         "port_trace": _port_trace(read["ports"], read["arrivals"], made, experiment),
@@ -83,7 +84,7 @@ def tables(
         "datagrams": datagrams.table(directory, made, experiment, connections),
     }
     addresses = [address(number) for number in range(len(made.hosts))]
-    found |= packets.tables(directory, made, experiment, read["flows"], found["queues"], addresses)
+    found |= packets.tables(directory, made, experiment, read["flows"], queues, addresses)
     return {name: _shaped(found.get(name), table) for name, table in simulated.items()}
 
 
