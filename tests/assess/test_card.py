@@ -1,5 +1,6 @@
 """The report card: every row is on it, CUBIC turns none, and planted faults turn the right ones."""
 
+import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,6 +109,32 @@ def test_a_grid_has_a_cell_for_each_combination():
     assert (one["traffic.candidate.flows"], one["traffic.bystander.flows"]) == (1, 4)
     assert one["duration"] == "4s"
     assert "1:4, 10 Gb/s, 40 ms, 1 BDP" in found
+
+
+@pytest.mark.parametrize("kind", [*CARDS, QUEUE])
+def test_a_quick_card_on_linux_has_few_cells_of_each_row_and_says_so(kind):
+    subject = "codel" if kind == QUEUE else "cubic"
+    less, whole = (card.plan(subject, True, kind=kind, backend=backend) for backend in ("linux", "simulator"))
+    count = {row: len(about["cells"]) for row, about in less.criteria.items() if "cells" in about}
+    assert set(count.values()) <= {1, 2, 3}
+    assert count.keys() == {row for row, about in whole.criteria.items() if "cells" in about}
+    each = less.seeds * len({subject, *less.card.yardsticks})
+    assert whole.left == 0 and whole.runs - less.runs == less.left * each
+    assert f"leaves out {less.left} cells" in show.note(less)
+    assert "leaves out" not in show.note(whole)
+    full = card.plan(subject, False, kind=kind, backend="linux")
+    assert full.left == 0 and full.runs == card.plan(subject, False, kind=kind).runs
+    assert all(
+        points[0].experiment["probe"]["queue_trace"] == card.LINUX_SAMPLES for points in less.points.values()
+    )
+
+
+def test_a_cell_measures_on_linux_what_that_has():
+    about = {"cells": [{"name": "one", "set": {}, "metric": "a", "linux": {"metric": "b", "quick": True}}]}
+    here, there = copy.deepcopy(about), copy.deepcopy(about)
+    assert cells.choose(here, True) == cells.choose(there, True, "linux") == 0
+    assert here["cells"] == [{"name": "one", "set": {}, "metric": "a"}]
+    assert there["cells"] == [{"name": "one", "set": {}, "metric": "b"}]
 
 
 @pytest.fixture(scope="module")

@@ -47,7 +47,7 @@ def test_a_cell_that_the_backend_refuses_is_not_run_and_the_card_goes_on(tmp_pat
         def fingerprint(self):
             return "none"
 
-    work = card._possible(
+    work = card.runnable(
         card.plan("newreno", True, ["C8"]), replace(Runner.of(store=tmp_path), backend=Refuses())
     )
     told = "the backend linux refuses it: queue.left_in: must be 'all'"
@@ -57,7 +57,7 @@ def test_a_cell_that_the_backend_refuses_is_not_run_and_the_card_goes_on(tmp_pat
         work, points=dict(list(card.plan("newreno", True, ["C8"]).points.items())[-1:]), refused={}
     )
     with pytest.raises(SpecError, match="left_in"):
-        card._possible(only, replace(Runner.of(store=tmp_path), backend=Refuses()))
+        card.runnable(only, replace(Runner.of(store=tmp_path), backend=Refuses()))
 
 
 def test_servers_start_before_the_others():

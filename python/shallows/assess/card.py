@@ -25,9 +25,11 @@ from shallows.execution.jobs import Outcome
 from shallows.execution.runner import Progress, Runner
 from shallows.results.store import Store
 
-__all__ = ["Row", "Work", "assess", "plan"]
+__all__ = ["Row", "Work", "assess", "plan", "runnable"]
 
 QUICK_SEEDS, FULL_SEEDS = 5, 30
+LINUX_SAMPLES = "20ms"
+"""How often the kernel's queues are read. Reading them 20 000 times takes half of the time of a run."""
 
 Key = tuple[str, str, str]
 
@@ -62,6 +64,7 @@ class Work:
 
     `refused` says of (row, cell) why the checker or the backend refuses it. `edited` lists the criteria's
     settings that the user's own file changed. `words` are the author's, for a row that asks for them.
+    `left` counts the cells that a quick card leaves out because of its backend.
     """
 
     card: Card
@@ -74,6 +77,7 @@ class Work:
     words: dict[str, str] = field(default_factory=dict)
     programs: outside.Programs | None = None
     """The programs that are the candidate, if it is no control."""
+    left: int = 0
 
     @property
     def python(self) -> bool:
@@ -93,8 +97,11 @@ def plan(
     criteria: Path | None = None,
     kind: str = CARDS[0],
     programs: outside.Programs | None = None,
+    backend: str = "simulator",
 ) -> Work:
     """All runs of a card. Raises SpecError for a control or a row that there is not.
+
+    `backend` chooses cells and seeds of a quick card, and what is measured where Linux lacks a number.
 
     `control` is that, or a queue discipline if `kind` is `criteria.QUEUE`. `criteria` is a TOML file, whose
     tables change bounds of rows (`[C2]` with `at_most = 1.5`) or give the author's words. With `programs`
@@ -107,8 +114,7 @@ def plan(
         rule = f"must be one of {chosen.rows[0]} to {chosen.rows[-1]}"
         raise SpecError([Fault("--row", rule, unknown[0])])
     read = {row: criterion(kind, row) for row in rows or chosen.rows}
-    for about in read.values():
-        cells.choose(about, quick)
+    left = sum(cells.choose(about, quick, backend) for about in read.values())
     if programs is None:
         candidate = _named(control, "--queue" if kind == QUEUE else "CONTROL")
     else:
@@ -116,9 +122,13 @@ def plan(
     told = edits.apply(read, chosen, criteria) if criteria else edits.Edits([], {})
     asked = any("words" in about for about in read.values())
     spoken = words.of(candidate.name, candidate.module) if asked and programs is None else {}
+    if backend == cells.LINUX and programs is None:  # packets of programs are read as often as queues
+        for about in read.values():
+            if probed := about.get("experiment"):
+                probed.setdefault("probe", {}).setdefault("queue_trace", LINUX_SAMPLES)
     seeds = QUICK_SEEDS if quick else FULL_SEEDS
     name = control.rpartition(":")[2] if programs is None else control
-    work = Work(chosen, name, seeds, read, {}, {}, told.words, spoken | told.given, programs)
+    work = Work(chosen, name, seeds, read, {}, {}, told.words, spoken | told.given, programs, left)
     refusals = [
         error
         for row in read
@@ -185,7 +195,7 @@ def assess(work: Work, runner: Runner, progress: Progress | None = None, repeat:
 
     With `repeat` one run of a candidate in Python is made twice, and differences fail its cell.
     """
-    work = _possible(work, runner)
+    work = runnable(work, runner)
     found = _outcomes(work, runner, progress)
     if repeat:
         _repeat(work.control, runner, found)
@@ -194,7 +204,7 @@ def assess(work: Work, runner: Runner, progress: Progress | None = None, repeat:
     return sorted(rows, key=lambda row: work.card.rows.index(row.id))
 
 
-def _possible(work: Work, runner: Runner) -> Work:
+def runnable(work: Work, runner: Runner) -> Work:
     """The work without the cells that a backend refuses, each with the reason.
 
     Raises SpecError if it refuses all.

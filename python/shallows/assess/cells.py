@@ -2,6 +2,9 @@
 
 A quick card leaves cells and grids with `only = "full"` out. A grid has rates, round trips and buffers of a
 dumbbell, and mixes of candidates and bystanders. Each combination is a cell.
+
+A run of the kernel costs seconds. So a quick card on Linux has of each row the cells with `linux.quick`, or
+the first one. Other keys of a cell's table `linux` override the cell's there: Linux lacks some numbers.
 """
 
 from __future__ import annotations
@@ -10,20 +13,38 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["choose"]
+__all__ = ["LINUX", "choose"]
+
+LINUX = "linux"
+"""The backend, and the key of a cell that says what differs on it."""
 
 PACKET_BITS = 1500 * 8
 LEAST_PACKETS = 4
 """A buffer holds this at least: RFC 5681 section 4.2 lets a receiver acknowledge every second segment."""
 
 
-def choose(about: dict[str, Any], quick: bool) -> None:
-    """Leaves in a criterion the cells of the card, with those of its grids as cells."""
+def choose(about: dict[str, Any], quick: bool, backend: str = "simulator") -> int:
+    """Leaves in a criterion the cells of the card, with those of its grids as cells.
+
+    Returns how many cells a quick card leaves out on this backend alone.
+    """
     grids = about.pop("grids", [])
     if "cells" not in about:
-        return
+        return 0
     every = [*about["cells"], *(cell for grid in grids for cell in _grid(grid))]
-    about["cells"] = [cell for cell in every if not (quick and cell.get("only") == "full")]
+    found = [cell for cell in every if not (quick and cell.get("only") == "full")]
+    whole = len(found)
+    if quick and backend == LINUX:
+        found = [cell for cell in found if cell.get(LINUX, {}).get("quick")] or found[:1]
+    about["cells"] = [_on(cell, backend) for cell in found]
+    return whole - len(found)
+
+
+def _on(cell: Mapping[str, Any], backend: str) -> dict[str, Any]:
+    """The cell as the backend measures it."""
+    own = cell.get(LINUX, {}) if backend == LINUX else {}
+    whole = {**cell, **own}
+    return {key: value for key, value in whole.items() if key not in (LINUX, "quick")}
 
 
 def _grid(grid: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

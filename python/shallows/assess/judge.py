@@ -14,7 +14,7 @@ from shallows.execution.jobs import Outcome
 from shallows.results.store import StoredRun
 from shallows.statistics.estimates import Estimate, mean_within, paired_ratio
 
-__all__ = ["ROW_ERROR", "Cell", "badness", "confidence", "judge", "whole"]
+__all__ = ["ROW_ERROR", "Cell", "badness", "confidence", "judge", "values", "whole"]
 
 ROW_ERROR = 0.05
 """The chance that a row's verdict on the candidate is wrong in any of its cells."""
@@ -66,12 +66,12 @@ def judge(
 ) -> Cell:
     """A cell's verdict. `others` are the yardsticks' runs with the same seeds."""
     errors = [f"seed {one.point.seed}: {one.error}" for one in own if one.error]
-    yardsticks = {control: _values(about, those) for control, those in others.items()}
-    means = {control: sum(values) / len(values) for control, values in yardsticks.items() if values}
+    yardsticks = {control: values(about, those) for control, those in others.items()}
+    means = {control: sum(those) / len(those) for control, those in yardsticks.items() if those}
     every = [one for those in (own, *others.values()) for one in those]
     if not errors and all(_raw(about, one) is None for one in every):
         return Cell(name, "not run", None, {}, f"this backend has no {_word(about)}", about)
-    measured = _values(about, own)
+    measured = values(about, own)
     if errors or measured is None:
         return Cell(name, "failed", None, means, errors[0] if errors else "a run has no such value", about)
     if not about.get("against"):
@@ -122,16 +122,16 @@ def _raw(about: Mapping[str, Any], outcome: Outcome) -> float | None:
     return value
 
 
-def _values(about: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[float] | None:
+def values(about: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[float] | None:
     """The number of each run, over another metric if the criterion says so; None if one has no value."""
-    values = []
+    found = []
     for one in outcomes:
         value = _raw(about, one)
         scale = (one.metrics or {}).get(about["over"]) if "over" in about else about.get("divide", 1.0)
         if value is None or not scale:
             return None
-        values.append(value / scale)
-    return values
+        found.append(value / scale)
+    return found
 
 
 def _verdict(about: Mapping[str, Any], samples: Sequence[float], estimate: Estimate) -> str:

@@ -20,12 +20,17 @@ NOTE = (
     "A row is worse than the yardstick only if a cell is worse than with each of {yardsticks} in its place. "
     "A card shows what was run, and no compliance."
 )
+LEFT = (
+    " A quick card on Linux leaves out {left} cells, since a run of the kernel takes seconds of processor"
+    " time. Without --quick it has all cells."
+)
 WAYS = {"at_most": "at most ", "at_least": "at least "}
 
 
 def note(work: Work) -> str:
     """The remark of the card's source on thresholds, and the way to read the card."""
-    return f"{work.card.note} {NOTE.format(yardsticks=', '.join(work.card.yardsticks))}"
+    left = LEFT.format(left=work.left) if work.left else ""
+    return f"{work.card.note} {NOTE.format(yardsticks=', '.join(work.card.yardsticks))}{left}"
 
 
 def document(work: Work, rows: list[Row], repeat: str) -> dict[str, Any]:

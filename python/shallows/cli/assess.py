@@ -61,7 +61,9 @@ def assess(
             metavar="COMMAND", help="The program's command on the receiving host.", show_default=False
         ),
     ] = "",
-    quick: Annotated[bool, typer.Option("--quick", help="Five seeds in place of thirty.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Five seeds in place of thirty, and on Linux fewer cells.")
+    ] = False,
     row: Annotated[list[str], typer.Option(metavar="C2", help="This row only; may be repeated.")] = [],  # noqa: B006
     criteria: Annotated[
         Path | None,
@@ -100,7 +102,7 @@ def assess(
         kind = QUEUE
     programs = _programs(sender, receiver, how) if sender or receiver else None
     subject = queue or control or PROGRAM
-    work = card.plan(subject, quick, row, criteria, kind, programs)
+    work = card.plan(subject, quick, row, criteria, kind, programs, how.backend)
     wanted = expected.read(expect, work.card, work.criteria) if expect else {}
     if work.python and how.timeout is None and how.backend == "simulator":
         how = replace(how, timeout=HANGS)

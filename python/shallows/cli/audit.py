@@ -16,6 +16,7 @@ from shallows.errors import Fault, RunError, SpecError
 
 if TYPE_CHECKING:
     from shallows.audit import Outcome
+    from shallows.results.store import StoredRun
 
 __all__ = ["audit", "runs_of"]
 
@@ -32,15 +33,21 @@ def audit(
 ) -> None:
     """Audits the packets of a run. It was made with `probe.audit`, or a file is run so."""
     found = []
-    for title, tables, experiment, counts in runs_of("audit", name, store, allow_memory):
+    for run in runs_of("audit", name, store, allow_memory):
         from shallows.audit import audit as judge
 
+        title, tables, experiment = run.hash, run.tables, run.experiment
+        if run.manifest["backend"] != "simulator":
+            rule = "must be a run of the simulator, whose rules an audit reads again"
+            raise SpecError([Fault("audit", rule, title)])
         if not experiment["probe"].get("audit") or "packets" not in tables:
             rule = "must be true in a run to be audited; audit the experiment's file, or run it with that"
             raise SpecError([Fault("probe.audit", rule, title)])
         if not allow_memory:
             _fits(title, len(tables["packets"]), free_memory())
-        found.append((title, _with_laws(judge(tables, experiment), tables, experiment, counts)))
+        found.append(
+            (title, _with_laws(judge(tables, experiment), tables, experiment, run.manifest["counts"]))
+        )
     if as_json:
         terminal.print_json({"runs": [_document(title, outcome) for title, outcome in found]})
     else:
@@ -58,18 +65,15 @@ def _fits(title: str, departures: int, free: int | None) -> None:
         raise RunError(f"{title}: {needs} to be audited, and {free / 1e9:.1f} GB are free; {ways}")
 
 
-def runs_of(
-    command: str, name: str, store: Path | None, allow_memory: bool
-) -> list[tuple[str, Any, Any, Any]]:
-    """A stored run, or the runs of a file with `probe.audit`: title, tables, experiment and counts."""
+def runs_of(command: str, name: str, store: Path | None, allow_memory: bool) -> list[StoredRun]:
+    """A stored run, or the runs of a file with `probe.audit`."""
     from shallows.results.store import Store
 
     if re.fullmatch("[0-9a-f]{20}", name):
         place = Store(store)
         if not (place.path / name).is_dir():
             raise SpecError([Fault(command, f"there is no such run in {place.path}", name)])
-        run = place.check(name)
-        return [(name, run.tables, run.experiment, run.manifest["counts"])]
+        return [place.check(name)]
     from shallows.document.load import load
     from shallows.document.points import expand
     from shallows.execution.runner import Runner
@@ -79,8 +83,7 @@ def runs_of(
     done = Runner.of(store=store, allow_memory=allow_memory).run(expand(document))
     if failed := [one.error for one in done if one.error]:
         raise RunError(f"{len(failed)} of {len(done)} runs of {name} failed; the first: {failed[0]}")
-    runs = [one.run for one in done if one.run is not None]
-    return [(run.hash, run.tables, run.experiment, run.manifest["counts"]) for run in runs]
+    return [one.run for one in done if one.run is not None]
 
 
 def _with_laws(outcome: Outcome, tables: Any, experiment: Any, counts: Any) -> Outcome:

@@ -35,7 +35,12 @@ class Captures(NamedTuple):
         for name, path in self.packets.items():
             terminal.note(f"{path}: {pcapng.write(run, name, path)} packets of {name}")
         for flow, path in self.flows.items():
-            count = qlog.write(run.tables, story_of(run.tables, run.experiment, flow), run.hash, path)
+            count = qlog.write(
+                run.tables,
+                story_of(run.tables, run.experiment, flow, run.manifest["backend"]),
+                run.hash,
+                path,
+            )
             terminal.note(f"{path}: {count} events of flow {flow}")
 
 

@@ -27,6 +27,7 @@ Flow = Annotated[
     int, typer.Argument(metavar="FLOW", help="The connection's `id` in the table flows.", show_default=False)
 ]
 
+SIMULATOR = "simulator"
 MOST = 10
 """Episodes with a sentence of their own."""
 HOW = {
@@ -61,19 +62,22 @@ def explain(
     """Tells the story of one connection. It has losses, their repair, marks, and the limit of its sender."""
     if qlog and (rule := refusal(qlog)):
         raise SpecError([Fault("--qlog", rule, qlog)])
-    title, tables, experiment, _ = runs_of("explain", name, store, allow_memory)[0]
-    story = story_of(tables, experiment, flow)
+    run = runs_of("explain", name, store, allow_memory)[0]
+    story = story_of(run.tables, run.experiment, flow, run.manifest["backend"])
     if as_json:
-        terminal.print_json({"run": title, **_document(story)})
+        terminal.print_json({"run": run.hash, **_document(story)})
     else:
         for sentence in sentences(story):
             terminal.say(sentence)
     if qlog:
-        terminal.note(f"{qlog}: {write(tables, story, title, qlog)} events of flow {flow}")
+        terminal.note(f"{qlog}: {write(run.tables, story, run.hash, qlog)} events of flow {flow}")
 
 
-def story_of(tables: Any, experiment: dict[str, Any], flow: int) -> Story:
-    """The story of a connection of a run with `probe.audit`. Raises SpecError where there is none."""
+def story_of(tables: Any, experiment: dict[str, Any], flow: int, backend: str = SIMULATOR) -> Story:
+    """The story of a connection of a run with `probe.audit`. Raises SpecError where there is none.
+
+    Only the simulator's times are exact enough to say what its sender waited for.
+    """
     from shallows.tables.story import tell
 
     if not experiment["probe"].get("audit") or "packets" not in tables:
@@ -86,7 +90,7 @@ def story_of(tables: Any, experiment: dict[str, Any], flow: int) -> Story:
         if last is not None:
             rule = f"must be a connection of the run, 0 to {last}"
         raise SpecError([Fault("FLOW", rule, flow)])
-    return tell(tables, flow, *_bounds(experiment, known, flow))
+    return tell(tables, flow, *_bounds(experiment, known, flow), limits=backend == SIMULATOR)
 
 
 def _bounds(experiment: dict[str, Any], flows: Any, flow: int) -> tuple[int, int]:
@@ -142,8 +146,9 @@ def sentences(story: Story) -> Iterator[str]:
         several = len(story.marked) > 1
         places = ", ".join(f"{f'{count} ' * several}at {port}" for port, count in story.marked.items())
         told = f"{_count(marked, 'packet')} of data {_was(marked)} marked{',' * several} {places}"
-        reduced = _count(about["ecn_reductions"], "time")
-        yield f"{told}, the first at {_time(story.first_mark)}. Marks reduced the window {reduced}."
+        times = about["ecn_reductions"]  # Linux does not count them
+        reduced = "" if times is None else f" Marks reduced the window {_count(times, 'time')}."
+        yield f"{told}, the first at {_time(story.first_mark)}.{reduced}"
     if story.waits:
         yield _limits(story)
 

@@ -94,8 +94,10 @@ def see(tables: Tables, flow: int) -> Seen | None:
     return Seen(about, data, sent, acks, lost.sort("time_ps"))
 
 
-def tell(tables: Tables, flow: int, min_rto: int, receive_window: int = 0) -> Story:
+def tell(tables: Tables, flow: int, min_rto: int, receive_window: int = 0, limits: bool = True) -> Story:
     """The story of a connection. `min_rto` is in ps, `receive_window` in bytes or 0 for none.
+
+    Without `limits` it does not say what the sender waited for.
 
     Raises KeyError for a number that no connection has.
     """
@@ -120,7 +122,7 @@ def tell(tables: Tables, flow: int, min_rto: int, receive_window: int = 0) -> St
         len(handshakes),
         _needless(sent, mine),
         int(sent["time_ps"].max() or 0),  # type: ignore[arg-type]
-        _waits(tables, about, sent, acks, trace, receive_window),
+        _waits(tables, about, sent, acks, trace, receive_window) if limits else {},
     )
 
 

@@ -86,7 +86,7 @@ def with_stand_ins(experiment: Mapping[str, Any]) -> dict[str, Any]:
     """The resolved experiment whose simulation tells all arrivals.
 
     It has controls of the simulator in place of the kernel's own, and no warm-up: tables leave out messages
-    and flows that are over before it ends.
+    and flows that are over before it ends. Nobody needs its packets.
     """
     loads = {
         name: load | {"transport": load["transport"] | {"cc": {"kind": STAND_IN}}}
@@ -94,7 +94,8 @@ def with_stand_ins(experiment: Mapping[str, Any]) -> dict[str, Any]:
         else load
         for name, load in experiment["traffic"].items()
     }
-    return {**without(experiment), "traffic": loads, "warmup": "0s"}
+    probe = {**experiment["probe"], "audit": False}
+    return {**without(experiment), "traffic": loads, "warmup": "0s", "probe": probe}
 
 
 def _own(kind: str) -> dict[str, Any]:

@@ -6,7 +6,16 @@ import json
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import controls, datagrams, following, lateness, loads, rebinding, transports
+from shallows.backends.linux import (
+    controls,
+    datagrams,
+    following,
+    lateness,
+    loads,
+    packets,
+    rebinding,
+    transports,
+)
 from shallows.backends.linux.links import HOLDS
 from shallows.backends.linux.qdiscs import Refusal, packets_as_bytes, polices, qdisc
 from shallows.backends.linux.scenario import traced_classes
@@ -35,7 +44,7 @@ PROBES = {"packets": "only the simulator has it, and linux exec --pcap captures 
 """Reasons why probes are refused."""
 
 PROBE = (
-    *("queues", "nic_queues", "waits", "queue_trace", "port_trace", "flow_trace"),
+    *("queues", "nic_queues", "waits", "queue_trace", "port_trace", "flow_trace", "audit"),
     *("ports", "classes", "trace_rows"),
 )
 """Probes that are done, or that only leave out what is there."""
@@ -127,8 +136,12 @@ def check(
 def of_programs(
     experiment: Mapping[str, Any], network: Mapping[str, Any], kernel: Kernel | None, programs: bool
 ) -> list[Fault]:
-    """Faults of what is for programs alone. `programs`: whether the run is one of programs."""
-    return list(rebinding.faults(experiment, network, kernel, programs))
+    """Faults of what is for programs alone, or not for them. `programs`: whether they run."""
+    found = list(rebinding.faults(experiment, network, kernel, programs))
+    if programs and experiment["probe"]["audit"]:
+        rule = "does not apply to linux exec, whose --pcap captures packets"
+        found.append(Fault("probe.audit", rule, True))
+    return found
 
 
 def of_network(
@@ -221,7 +234,7 @@ def _text(version: Version) -> str:
 
 def _probe_faults(experiment: Mapping[str, Any]) -> list[Fault]:
     probe = experiment["probe"]
-    found = _not_done("probe", "probe", probe, PROBE, PROBES)
+    found = _not_done("probe", "probe", probe, PROBE, PROBES) + list(packets.faults(experiment))
     for key, what in (("queue_trace", "queues"), ("flow_trace", "flows")):
         if probe[key] == "change":
             rule = f"must be an interval on Linux, whose {what} are sampled"

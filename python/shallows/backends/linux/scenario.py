@@ -18,6 +18,7 @@ from shallows.backends.linux import (
     lateness,
     links,
     loads,
+    packets,
     rebinding,
     spoiling,
     transports,
@@ -201,6 +202,8 @@ class _Writer:
         self.lines += loads.lines(self.experiment, self.host_number, ends, flows, messages, self.numbers)
         self.lines += datagrams.lines(self.experiment, self.network, self.host_number, flows)
         self.lines += [*self._expected(), f"window {self.tcp.receive_window}"]
+        if self.experiment["probe"]["audit"]:
+            self.lines += packets.lines(self.ports)
         for each in self.rebindings:
             node = self.hosts[self.host_number[each.host]]
             self.changes.append((each.at_ps // 1000, rebinding.line(each, node, self.ports)))
@@ -544,13 +547,15 @@ class _Writer:
         made.sample_ps = sample_ps(numbers)
         # Means of flows are means of samples too.
         traced = numbers.get("probe.flow_trace", max(duration // 1000, 100_000_000))
+        if probe["audit"] and probe["flow_trace"] == "off":
+            traced = packets.least_trace_ps(duration)
         self.lines += [
             f"seed {self.experiment['seed']}",
             f"duration {duration // 1000}",
             f"warmup {numbers['warmup'] // 1000}",
             f"sample {made.sample_ps // 1000}",
             f"trace {traced // 1000}",
-            f"traced {int(probe['flow_trace'] != 'off')}",
+            f"traced {int(probe['flow_trace'] != 'off' or probe['audit'])}",
             f"ports {numbers.get('probe.port_trace', 0) // 1000}",
             f"nodelay {int(not self.transport['nagle'])}",
         ]

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shallows.backends.linux import controls, datagrams, transports
+from shallows.backends.linux import controls, datagrams, packets, transports
 from shallows.backends.linux.links import ETHERNET_BYTES
 from shallows.backends.linux.loads import in_rounds
-from shallows.backends.linux.scenario import traced_classes
+from shallows.backends.linux.scenario import address, traced_classes
 from shallows.tables.drops import causes
 
 if TYPE_CHECKING:
@@ -69,11 +69,12 @@ def tables(
     sent = datagrams.flows(directory, made, experiment, (warmup, duration), connections)
     trace = _flow_trace(read["trace"], read["flows"], made, experiment)
     counted = pl.col("start_ps") >= warmup
+    queues = _queues(read["queues"], read["samples"], made, warmup, duration)
     found = {
         "flows": _with(flows.filter((pl.col("end_ps") >= warmup).fill_null(True)), sent),
         "messages": _messages(read["messages"], flows, made, experiment, simulated).filter(counted),
         "rounds": _rounds(read["rounds"], made).filter(counted),
-        "queues": _queues(read["queues"], read["samples"], made, warmup, duration),
+        "queues": queues,
         "queue_histogram": _histogram(read["samples"], made, warmup),
         "queue_trace": _trace(read["samples"], made, experiment),
         "port_trace": _port_trace(read["ports"], read["arrivals"], made, experiment),
@@ -82,6 +83,8 @@ def tables(
         ),
         "datagrams": datagrams.table(directory, made, experiment, connections),
     }
+    addresses = [address(number) for number in range(len(made.hosts))]
+    found |= packets.tables(directory, made, experiment, read["flows"], queues, addresses)
     return {name: _shaped(found.get(name), table) for name, table in simulated.items()}
 
 
