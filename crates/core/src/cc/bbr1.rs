@@ -191,6 +191,8 @@ struct State {
     cycle_at: Time,
     cycle_idx: usize,
     before: Repair,
+    /// The repair was needless; the next sample restores the window.
+    undone: bool,
     conserves: bool,
     idle_restart: bool,
     full_bw: u64,
@@ -250,6 +252,7 @@ impl Control {
             cycle_at: Time::ZERO,
             cycle_idx: 0,
             before: Repair::None,
+            undone: false,
             conserves: false,
             idle_restart: false,
             full_bw: 0,
@@ -614,11 +617,11 @@ impl State {
             self.conserves = true;
             self.next_round = self.delivered;
             self.cwnd = in_flight + acked;
-        } else if self.before != Repair::None && state == Repair::None {
+        } else if self.undone || (self.before != Repair::None && state == Repair::None) {
             self.cwnd = self.cwnd.max(self.prior_cwnd);
             self.conserves = false;
         }
-        self.before = state;
+        (self.before, self.undone) = (state, false);
         if self.conserves {
             self.cwnd = self.cwnd.max(in_flight + acked);
         }
@@ -690,13 +693,13 @@ impl CongestionControl for Control {
         }
     }
 
-    /// bbr_undo_cwnd. The kernel ends the repair, and so restores the window.
+    /// bbr_undo_cwnd. The kernel ends the repair, and bbr_main then restores the window. It does so last: the window of the
+    /// repair bounds how much more than expected this acknowledgement is said to bring (bbr_update_ack_aggregation).
     fn on_needless_repair(&mut self, _: &Cx<'_>) {
         let state = &mut self.0;
         (state.full_bw, state.full_count) = (0, 0);
         state.forget_policer();
-        state.cwnd = state.cwnd.max(state.prior_cwnd);
-        state.conserves = false;
+        state.undone = true;
     }
 
     /// bbr_main.

@@ -62,9 +62,11 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// s.4.1.2.2. `in_flight` includes the segment.
+    /// s.4.1.2.2. `in_flight` includes the segment. A sample's time begins anew where all is acknowledged (SND.NXT = SND.UNA in
+    /// draft-cheng-iccrg-delivery-rate-estimation-02 s.3.2; `packets_out` in Linux, net/ipv4/tcp_rate.c): after a needless timeout
+    /// nothing counts as in flight, and the next acknowledgement reports a whole window.
     fn on_sent(&mut self, seq: u64, end: u64, in_flight: u64, now: Time) {
-        if in_flight <= end - seq {
+        if self.records.is_empty() {
             (self.first_sent, self.delivered_at) = (now, now);
         }
         let fresh = Record {

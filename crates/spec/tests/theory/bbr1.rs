@@ -168,6 +168,19 @@ fn a_timeout_leaves_one_segment_more_than_is_in_flight() {
     close("bandwidth afterwards", last.get("max_bw_bps"), 0.99 * 10e6 * SHARE, 0.03);
 }
 
+/// `tcp_rate_skb_sent` (net/ipv4/tcp_rate.c): a needless timeout counts nothing as in flight, and yet a sample's time does not begin with
+/// the repair. The acknowledgement after it reports a whole window, and says nothing of a higher bandwidth. Without acknowledgements
+/// for 2 s, neither Linux nor the simulator loses a packet afterwards.
+#[test]
+fn acknowledgements_after_a_needless_timeout_are_no_higher_bandwidth() {
+    let link = |at: f64, loss: f64| json!({"at": format!("{at}s"), "link": "r0->switch", "loss": loss});
+    let rows = trace(json!({"duration": "6s", "event": {"a": link(1.0, 1.0), "b": link(3.0, 0.0)}}));
+    let after = |row: &&Row| row.at > 3.0;
+    assert!(rows.iter().any(|row| row.after == After::Timeout));
+    let most = samples(&rows).filter(after).map(|row| row.get("max_bw_bps")).fold(0.0, f64::max);
+    close("bandwidth", most, 0.99 * 10e6 * SHARE, 0.03);
+}
+
 /// `bbr_lt_bw_sampling`: a policer of 4 Mb/s before a link of 10 is found, and its rate holds for 48 rounds; so fewer packets are
 /// lost than without the rule.
 #[test]
