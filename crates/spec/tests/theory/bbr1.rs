@@ -169,7 +169,7 @@ fn a_timeout_leaves_one_segment_more_than_is_in_flight() {
 }
 
 /// `tcp_rate_skb_sent` (net/ipv4/tcp_rate.c): a needless timeout counts nothing as in flight, and yet a sample's time does not begin with
-/// the repair. The acknowledgement after it reports a whole window, and says nothing of a higher bandwidth. Without acknowledgements
+/// the repair. The acknowledgement after it reports a whole window, and shows no higher bandwidth. Without acknowledgements
 /// for 2 s, neither Linux nor the simulator loses a packet afterwards.
 #[test]
 fn acknowledgements_after_a_needless_timeout_are_no_higher_bandwidth() {

@@ -25,7 +25,7 @@ fn most(rate: Rate, base: Span) -> u64 {
     (bits as u64 / 8).saturating_mul(HALVES) / 2
 }
 
-/// What a source wants to send.
+/// The bytes that a source wants to send.
 #[derive(Debug, Clone, Copy)]
 pub struct Want {
     /// Bytes that wait, headers included.
@@ -112,7 +112,7 @@ pub enum Waits {
     Idle,
 }
 
-/// What a destination grants to one source.
+/// The credit that a destination grants to one source.
 #[derive(Debug, Clone)]
 pub struct Grants {
     /// Units granted since the beginning.

@@ -337,7 +337,7 @@ impl UecSender {
         self.turn.taken(self.half.flow, size, self.line, net);
     }
 
-    /// What waits to be sent, for the receiver that gives credit.
+    /// The bytes that wait to be sent, for the receiver that gives credit.
     fn want(&self, config: &Config) -> Want {
         let packet = config.rules.mss + config.rules.overhead;
         let fresh = self.half.written.saturating_sub(self.next);
