@@ -8,7 +8,6 @@ records the files again, which needs a kernel.
 import json
 import os
 import tarfile
-from collections import Counter
 from pathlib import Path
 
 import jsonschema
@@ -17,6 +16,7 @@ import pytest
 import shallows
 from conftest import ROOT
 from conftest import shallows as command
+from qlog_traces import each_packet_once
 from shallows.backends.base import Running
 from shallows.backends.linux import backend, controls, machine, packets, refusals, scenario, tables
 from shallows.backends.linux.root import root
@@ -65,28 +65,6 @@ def found(experiment, tmp_path_factory):
     return tables.tables(place, made, experiment, simulated)
 
 
-def check(events, drops):
-    """Each packet is sent once, and ends once at most; returns how many events of each name there are."""
-    names, ended, sent = Counter(), Counter(), []
-    times = [event["time"] for event in events]
-    assert times == sorted(times)
-    for event in events:
-        names[event["name"]] += 1
-        data = event["data"]
-        number = data.get("header", {}).get("packet_number")
-        if event["name"] == "quic:packet_sent":
-            sent.append(number)
-        elif event["name"] == "quic:packet_lost":
-            ended[number] += 1
-        for frame in data.get("frames", ()) if event["name"] == "quic:packet_received" else ():
-            for first, *last in frame["acked_ranges"]:
-                ended.update(range(first, (last or [first])[0] + 1))
-    assert sent == list(range(len(sent)))
-    assert set(ended) <= set(sent) and max(ended.values()) == 1
-    assert names["shallows:packet_dropped"] == drops
-    return names
-
-
 def test_each_packet_is_one_row_at_each_port_of_its_way(found):
     rows = found["packets"]
     assert len(rows) > 1000
@@ -131,7 +109,8 @@ def test_the_qlog_of_a_recorded_run_is_of_the_schema(found, experiment, flow):
     assert list(jsonschema.Draft202012Validator(SCHEMA).iter_errors(whole)) == []
     lost = found["losses"].filter(pl.col("flow") == flow)
     wires = found["packets"].filter((pl.col("flow") == flow) & (pl.col("lost") == 1))
-    names = check(whole["traces"][0]["events"], len(lost) + len(wires))
+    names = each_packet_once(whole["traces"][0]["events"])
+    assert names["shallows:packet_dropped"] == len(lost) + len(wires)
     assert names["quic:recovery_metrics_updated"] > 10
     assert names["quic:congestion_state_updated"] > 0
     assert story.waits == {} and any("SACK reported" in each for each in sentences(story))
@@ -179,7 +158,8 @@ def test_the_commands_write_qlog_of_a_run_on_linux(tmp_path):
     assert done.returncode == 0, done.stderr
     whole = json.loads((tmp_path / "a.qlog").read_text())
     assert list(jsonschema.Draft202012Validator(SCHEMA).iter_errors(whole)) == []
-    names = check(whole["traces"][0]["events"], 0)
+    names = each_packet_once(whole["traces"][0]["events"])
+    assert names["shallows:packet_dropped"] == 0
     assert names["shallows:packet_marked"] > 10 and names["quic:packet_sent"] > 100
     [stored] = [path.name for path in (tmp_path / "runs").iterdir() if len(path.name) == 20]
     done = command("explain", stored, "1", "--qlog", "b.qlog", cwd=tmp_path)

@@ -57,6 +57,19 @@ def test_a_seed_gives_every_scheme_the_same_arrivals(tmp_path, settings):
     assert not arrived(apart.tables, "web").equals(arrived(base.tables, "web"))
 
 
+def test_several_queue_pairs_of_a_load_are_the_same_arrivals(tmp_path):
+    star = {"kind": "star", "senders": 2, "rate": "10Gbps", "delay": "1us"}
+    load = {"kind": "bulk", "from": "s*", "to": "r0", "bytes": "100KB"}
+    transport = {"profile": "roce", "cc": "line-rate"}
+    fabric = {"duration": "1ms", "topology": star, "queue": {"kind": "drop-tail", "limit": "none"}}
+    one, three = (
+        shallows.run(fabric | {"transport": transport | {"qps": qps}, "traffic": {"x": load}}, store=tmp_path)
+        for qps in (1, 3)
+    )
+    assert (len(one.tables["flows"]), len(three.tables["flows"])) == (2, 6)
+    assert arrived(one.tables, "x").equals(arrived(three.tables, "x"))
+
+
 def test_connections_that_outlive_the_warmup_under_one_scheme_alone_are_no_difference(tmp_path):
     """A deep queue keeps connections alive across the warm-up's end that have ended behind a short one."""
     traffic = {"kind": "poisson", "from": "s*", "to": "r0", "every": "100us"}

@@ -48,6 +48,16 @@ def test_a_real_run_with_every_table_keeps_all_laws(run):
     assert empty <= {"rounds", "steps", "inner_queues", "inner_histogram", "pauses", "credits", "losses"}
 
 
+def test_another_backend_may_lack_numbers_and_keeps_the_other_laws(run):
+    """A number is null there, and counts of the simulator are missing; all rows are judged still."""
+    flows = run.tables["flows"]
+    lacks = {**run.tables, "flows": flows.with_columns(pl.lit(None, pl.UInt64).alias("drops"))}
+    assert [one.law for one in broken(run, flows=lacks["flows"])] == ["drops is never null"]
+    assert laws.broken(lacks, run.experiment, {}, "linux") == []
+    late = flows.with_columns(pl.lit(2**60, pl.UInt64).alias("start_ps"))
+    assert laws.broken({**lacks, "flows": late}, run.experiment, {}, "linux")
+
+
 @pytest.mark.parametrize("table", ["flows", "messages", "queues", "queue_histogram", "packets", "flow_trace"])
 def test_no_column_may_change_unnoticed(run, table):
     frame = run.tables[table]

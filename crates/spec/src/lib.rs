@@ -37,7 +37,7 @@ const MAX_DOCUMENT: usize = 256 << 20;
 /// without building parts that grow with it.
 pub fn check(document: &str) -> String {
     let checked = parse(document).and_then(|experiment| {
-        let estimate = experiment.check().map_err(Faults::into_list)?;
+        let estimate = experiment.check().map_err(|faults| as_written(document, faults))?;
         Ok((experiment, estimate))
     });
     let answer = match checked {
@@ -78,7 +78,7 @@ pub fn load_with(
     if !faults.0.is_empty() {
         return Err(faults.into_list());
     }
-    experiment.build_within(memory).map_err(Faults::into_list)
+    experiment.build_within(memory).map_err(|faults| as_written(document, faults))
 }
 
 /// For documents that declare nothing.
@@ -156,9 +156,18 @@ pub fn parse(document: &str) -> Result<Experiment, Vec<Fault>> {
                 more.retain(|fault| !faults.0.iter().any(|cause| cause.may_explain(fault)));
                 faults.0.append(&mut more);
             }
+            shares::as_written(&map, &mut faults.0);
             Err(faults.into_list())
         }
     }
+}
+
+/// The faults of a checked document, with values as it has them.
+fn as_written(document: &str, mut faults: Faults) -> Vec<Fault> {
+    if let Ok(map) = table(document) {
+        shares::as_written(&map, &mut faults.0);
+    }
+    faults.into_list()
 }
 
 fn list(faults: &[Fault]) -> Vec<Value> {

@@ -1,6 +1,6 @@
 //! Reads the sections of a document.
 
-use crate::shares::Shares;
+use crate::shares;
 use serde_json::{Map, Value, json};
 use shallows_core::experiment::{
     EventSettings, EventSpec, Experiment, LoadSpec, PfcSettings, PortOverride, PortPatch, PrioritySettings,
@@ -77,7 +77,7 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
         }
         None => Some(Bytes(1)),
     };
-    let shares = Shares::convert([&mut queue, &mut nic, &mut port, &mut priority], bdp, faults);
+    shares::convert([&mut queue, &mut nic, &mut port, &mut priority], bdp, faults);
     let queue = component(with_habits(queue, profile).as_ref(), "queue", plugins, faults, Queue::read);
     let nic_written = nic.is_some();
     let nic = match with_habits(nic, profile) {
@@ -101,7 +101,6 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
     let routing = self::routing(routing.as_ref(), &run, &events, faults);
     faults.0.extend(load_faults.0);
     let probes: ProbeSettings = settings(probe.as_ref(), "probe", faults);
-    shares.restore(&mut faults.0);
     let loads = loads?;
     let nic = if nic_written { nic? } else { nic_of_profiles(&loads, faults)? };
     Some(Experiment {

@@ -4,7 +4,7 @@
 //! the mean, since each hash is uniform.
 
 use crate::bench::{Run, US, run, with};
-use crate::roce::FULL;
+use crate::roce::{FULL, message};
 use serde_json::{Value, json};
 
 /// A full packet of 100 Gb/s takes 80 ps a byte.
@@ -12,14 +12,8 @@ const BYTE: u64 = 80;
 
 /// One sender's messages to one receiver, each of `packets` packets of 1000 bytes, through a star at 100 Gb/s.
 fn star(packets: u64, transport: Value, changes: Value) -> Value {
-    let document = json!({
-        "duration": "1s",
-        "topology": {"kind": "star", "senders": 1, "rate": "100Gbps", "delay": "1us"},
-        "queue": {"kind": "drop-tail", "limit": "none"},
-        "transport": with(json!({"profile": "roce", "cc": "line-rate", "mtu": "1000B", "verb": "send"}), transport),
-        "traffic": {"x": {"kind": "bulk", "from": "s0", "to": "r0", "bytes": format!("{}B", packets * 1000)}},
-    });
-    with(document, changes)
+    let network = json!({"topology": {"rate": "100Gbps", "delay": "1us"}});
+    message(packets, transport, with(network, changes))
 }
 
 /// `pairs` of hosts, each with a leaf of its own and `spines` ways between the two, of a `spines`th of the hosts' rate each.

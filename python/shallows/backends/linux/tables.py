@@ -364,7 +364,8 @@ def _queues(
 def _histogram(samples: pl.DataFrame, made: Scenario, warmup: int) -> pl.DataFrame:
     import polars as pl
 
-    late = _measured(samples, made, warmup)
+    # A sample stands for the time up to the next one, so one at the end of the run for nothing.
+    late = _measured(samples, made, warmup).filter(pl.col("time_ns") * 1000 < made.numbers["duration"])
     counted = late.group_by("queue", "packets").len().sort("queue", "packets")
     time = pl.col("len").cast(pl.UInt64) * made.sample_ps  # a count has 32 bits, which a time overflows
     return counted.select(_port(made), "packets", time.alias("time_ps"))

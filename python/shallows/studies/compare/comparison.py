@@ -294,19 +294,20 @@ def corrected(rows: Sequence[Row]) -> list[Row]:
 
 
 def arrived(tables: Tables, traffic: str, warmup_ps: int = 0) -> pl.DataFrame:
-    """The requests of a load: sizes and starts of its connections and messages, in order of time.
+    """The requests of a load: sizes and starts of its messages, else of its connections, in order of time.
 
-    A bounded connection that started before the warm-up's end is left out: it is in the tables only if it
-    was still alive then, which depends on the scheme and not on the request.
+    Several queue pairs share a message (`transport.qps`), so messages go before connections. A bounded
+    connection that started before the warm-up's end is left out: it is in the tables only if it was still
+    alive then, which depends on the scheme and not on the request.
     """
     import polars as pl
 
     counted = (pl.col("start_ps") >= warmup_ps) | pl.col("bytes").is_null()
-    parts = [
+    flows, messages = (
         tables[name].filter((pl.col("traffic") == traffic) & counted).select("bytes", "start_ps")
         for name in ("flows", "messages")
-    ]
-    return pl.concat([part.sort("start_ps", "bytes") for part in parts])
+    )
+    return (flows if messages.is_empty() else messages).sort("start_ps", "bytes")
 
 
 def _arrivals(what: Schemes, runs: Mapping[str, Sequence[StoredRun]]) -> dict[str, dict[str, bool]]:
