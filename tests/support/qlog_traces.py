@@ -1,4 +1,4 @@
-"""What holds of every connection that is written as qlog."""
+"""Laws of every connection that is written as qlog."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ mod tests {
         convert([&mut plain, &mut None, &mut None, &mut None], || panic!("nothing needs it"), &mut faults);
     }
 
-    /// A fault shows the share that was written; one that is not a share is told how.
+    /// A fault shows the share that was written; one that is not a share shows an example.
     #[test]
     fn faults_show_shares() {
         let queue = json!({"kind": "ramp", "kmin": "0.2bdp", "kmax": "0.1BDP"});

@@ -403,7 +403,8 @@ impl Connections<'_> {
             let both_closed = !sending.sender.closes_both() || receiving.receiver.closed();
             let complete = sending.sender.all_acknowledged() && receiving.messages.is_empty() && both_closed;
             // A load may still write to a sender that failed; the row then says how it ended.
-            sending.closed && (complete || failed) && sending.under_way(receiving) == 0
+            let silent = sending.under_way(receiving) == 0 && receiving.receiver.rests();
+            sending.closed && (complete || failed) && silent
         });
         if !over {
             return;

@@ -48,7 +48,7 @@ impl Hosts {
             receiver.ack_at = Time::MAX; // one whose sender gave up may still want to speak
         } else if let AnyReceiver::Credit(receiver) = &mut end.receiver {
             receiver.rest();
-        } else if matches!(end.receiver, AnyReceiver::Ndp(_)) {
+        } else if matches!(end.receiver, AnyReceiver::Ndp(_) | AnyReceiver::Uec(_)) {
             let node = end.about.ends.1.0;
             self.forget_pulls(place, node);
         } else if let AnyReceiver::Homa(receiver) = &mut end.receiver {

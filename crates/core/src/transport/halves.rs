@@ -312,6 +312,14 @@ impl AnyReceiver {
         }
     }
 
+    /// It sends nothing more by itself: its host gives it no further turn for credit.
+    pub fn rests(&self) -> bool {
+        match self {
+            AnyReceiver::Uec(receiver) => receiver.rests(),
+            _ => true,
+        }
+    }
+
     /// Bytes of the stream delivered in order.
     #[inline]
     pub fn delivered(&self) -> u64 {

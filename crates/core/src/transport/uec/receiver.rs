@@ -3,7 +3,7 @@
 //! Source: as `mod.rs`; UE 1.0.3 s.3.5: an answer is due after so many bytes, each packet counting 1 KiB at least, and at once after a
 //! mark, a request, the first packet, a duplicate and a trimmed one. Received bytes count each packet once, headers included.
 
-use super::credit::Grants;
+use super::credit::{Grants, Waits};
 use super::wire::{ASKS, AT_LAST_HOP, MAP, MARK, NACK, PULL, Report, UNIT, wanted};
 use crate::net::Net;
 use crate::packet::{Flags, NONE, Packet};
@@ -91,6 +91,11 @@ impl UecReceiver {
         };
         let extension = net.extensions.put(&report.put());
         self.send(Flags::ACK.with_if(MARK, marked), self.next, extension, packet, config, net);
+    }
+
+    /// It waits for no turn to grant credit.
+    pub fn rests(&self) -> bool {
+        self.credit.as_ref().is_none_or(|grants| grants.waits == Waits::Nowhere)
     }
 
     /// Grants the next credit.

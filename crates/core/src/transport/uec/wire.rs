@@ -60,11 +60,11 @@ pub struct Report {
 }
 
 impl Report {
-    /// As an extension carries it. Tables show the packet alone.
+    /// As an extension carries it. Tables show the packet that it answers alone, and a pull answers none.
     pub fn put(&self) -> Extension {
         let halves = (self.map & u64::from(u32::MAX), self.map >> 32);
         let sack = [self.about, (self.units, self.base), halves, (self.ahead, self.granted)];
-        Extension { sack, blocks: 1, ..Extension::default() }
+        Extension { sack, blocks: (self.about.0 < self.about.1).into(), ..Extension::default() }
     }
 
     /// As it was put.
