@@ -2162,6 +2162,9 @@ class Transport(Part):
     small_queues: str = '4MiB'
     """TCP small queues: most bytes that a sender has in its host's port, or "none". It stops at a 1024th of a second at its pacing rate, or two packets if that is more, and goes on when one has left. Range [1B, ]. Default: Linux tcp_small_queue_check, tcp_limit_output_bytes; the RFCs have none."""
 
+    app_limit_checks: Literal["events", "writes"] = 'events'
+    """Where the sender asks whether its application limits it. Samples of the delivery rate that were limited raise an estimate and never lower it, so this decides what a control that counts on them learns from short messages. Default: draft-ietf-ccwg-bbr s.4.1.2.4; Linux tcp_sendmsg_locked: writes."""
+
     priority: int = 0
     """Priority of data packets at ports that tell priorities apart: a lane each (section `priority`). Range [0, 7]. Default: IEEE 802.1Q-2018 s.6.9.3: best effort."""
 

@@ -56,7 +56,7 @@ impl Sender {
         if self.half.state != State::Established || packet.seq > self.high {
             return;
         }
-        if config.samples {
+        if config.asks_app_limit {
             self.note_app_limit(config);
         }
         let flight = self.flight(config);

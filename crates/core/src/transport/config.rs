@@ -7,8 +7,8 @@ use super::ndp::{self, NdpSettings};
 use super::profiles::{Other, Transport};
 use super::roce::{RoceSettings, Rules};
 use super::settings::{
-    Codepoint, ControlEct, Counted, EchoMode, EcnAcks, EcnMode, LossDetection, MAX_WINDOW, Opening,
-    TransportSettings,
+    AppLimitChecks, Codepoint, ControlEct, Counted, EchoMode, EcnAcks, EcnMode, LossDetection, MAX_WINDOW,
+    Opening, TransportSettings,
 };
 use super::uec::{self, UecSettings};
 use crate::cc::{Algorithm, EcnUse, WindowRules};
@@ -83,6 +83,8 @@ pub struct Config {
     pub predicts: bool,
     /// The congestion control gets samples of the delivery rate, and keeps its own window while losses are repaired.
     pub samples: bool,
+    /// It then asks at acknowledgements and timers too whether its application limits it.
+    pub asks_app_limit: bool,
     /// Seed of the run, for congestion controls that draw.
     pub seed: u64,
     /// Packets carry a header that switches read and write.
@@ -157,6 +159,7 @@ impl Config {
         let mut config = Config {
             predicts: false,
             samples: transport.cc.samples(),
+            asks_app_limit: transport.cc.samples() && s.app_limit_checks == AppLimitChecks::Events,
             seed: 1,
             rules: WindowRules {
                 mss: s.mss.as_u64(),

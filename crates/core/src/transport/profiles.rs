@@ -51,6 +51,7 @@ pub const PROFILES: &[Profile] = &[
                 "ece_growth": "round", "nagle": false, "ect_on_control": "needed", "clock_grain": "1us",
                 "loss_detection": "rack", "tail_loss_probe": true, "timer_grain": "1ms", "timer_slack": "2ms",
                 "arithmetic": "linux", "growth": "delivered", "idle_halves": true, "ecn_acks": "linux", "ecn_fallback": true, "lost_syns": 2,
+                "app_limit_checks": "writes",
             })
         },
     },

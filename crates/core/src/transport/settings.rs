@@ -125,6 +125,16 @@ crate::choices! {
 }
 
 crate::choices! {
+    /// Where a sender asks whether its application limits it.
+    pub enum AppLimitChecks {
+        /// At each write, acknowledgement and timer (draft-ietf-ccwg-bbr s.4.1.2.4).
+        Events = "events",
+        /// At each write (Linux).
+        Writes = "writes",
+    }
+}
+
+crate::choices! {
     /// How the round-trip time is measured.
     pub enum RttBy {
         /// From each acknowledgement's echoed timestamp (RFC 7323 s.4).
@@ -236,6 +246,9 @@ crate::params! {
         /// TCP small queues: most bytes that a sender has in its host's port, or "none". It stops at a 1024th of a second at
         /// its pacing rate, or two packets if that is more, and goes on when one has left.
         small_queues: Option<Bytes> = "4MiB", "[1B, ]", "Linux tcp_small_queue_check, tcp_limit_output_bytes; the RFCs have none";
+        /// Where the sender asks whether its application limits it. Samples of the delivery rate that were limited raise an estimate and
+        /// never lower it, so this decides what a control that counts on them learns from short messages.
+        app_limit_checks: AppLimitChecks = "events", "", "draft-ietf-ccwg-bbr s.4.1.2.4; Linux tcp_sendmsg_locked: writes";
         /// Priority of data packets at ports that tell priorities apart: a lane each (section `priority`).
         priority: u64 = 0, "[0, 7]", "IEEE 802.1Q-2018 s.6.9.3: best effort";
         /// Bytes that a connection has sent, at each of which its data packets fall to the next lower priority (PIAS). All bytes of a connection

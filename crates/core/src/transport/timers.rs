@@ -92,7 +92,7 @@ impl Sender {
 
     /// A timer event has come.
     pub fn on_timer(&mut self, config: &Config, net: &mut Net) {
-        if config.samples {
+        if config.asks_app_limit {
             self.note_app_limit(config);
         }
         if net.now >= self.early.at {

@@ -157,6 +157,7 @@ fn tuning() -> impl Strategy<Value = (&'static str, Value)> {
         ("growth", json!("acks")),
         ("growth", json!("delivered")),
         ("rtt_by", json!("karn")),
+        ("app_limit_checks", json!("writes")),
         ("idle_restart", json!(false)),
         ("validate_cwnd", json!(false)),
     ])

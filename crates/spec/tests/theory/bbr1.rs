@@ -2,7 +2,7 @@
 //!
 //! One flow over 10 Mb/s and 40 ms, unless a test says otherwise. `./shallows validate --cells 'bbr-*'` holds whole runs to Linux.
 
-use crate::bench::close;
+use crate::bench::{close, with};
 use crate::watched::{self, After, Row, after, begins, event, first, samples};
 use serde_json::{Value, json};
 use shallows_core::cc::bbr1;
@@ -193,4 +193,29 @@ fn a_policer_is_found_and_its_rate_kept() {
     assert_eq!(held.get("pacing_gain"), 1.0);
     // The mean over intervals that a loss begins and ends, which the burst of the bucket makes a little larger.
     close("rate", held.get("pacing_bps"), 4e6 * SHARE, 0.1);
+}
+
+/// `tcp_rate_check_app_limited` is called by `tcp_sendmsg_locked` alone: the first acknowledgement of a message ends its limit, so what a
+/// repair sends counts in full. The draft asks at each acknowledgement too, and counts none of it: its estimate
+/// never falls where messages fit into the window.
+#[test]
+fn repairs_of_short_messages_lower_the_estimate_where_writes_alone_are_asked() {
+    let messages =
+        json!({"kind": "messages", "bytes": "17520B", "interval": "1s", "connection": "persistent"});
+    // SYN, its answer's acknowledgement and five messages of twelve packets; then the second packet of each.
+    let lost: Vec<u64> = (0..40).map(|message| 64 + 13 * message).collect();
+    let document = json!({
+        "duration": "44s", "traffic": {"x": messages}, "port": {"s0->switch": {"drop_packets": lost}},
+    });
+    let kept = |checks: &str| {
+        let rows = trace(with(
+            document.clone(),
+            json!({"transport": {"app_limit_checks": checks, "initial_window": "12pkt"}}),
+        ));
+        assert!(samples(&rows).filter(|row| row.rs.in_fast_recovery).count() > 100);
+        let before = samples(&rows).rfind(|row| row.at < 5.0).expect("a sample").get("max_bw_bps");
+        samples(&rows).next_back().expect("a sample").get("max_bw_bps") / before
+    };
+    assert_eq!(kept("events"), 1.0);
+    assert!(kept("writes") < 0.9, "{}", kept("writes"));
 }
