@@ -119,20 +119,20 @@ fn handle_other(event: Event, hosts: &mut Hosts, net: &mut Net) {
     }
 }
 
-/// Tells the senders of this cell of packets that were lost or doubled; those of others stay in the list.
+/// Tells the senders of this cell of packets that were lost or doubled, and puts those of others aside: a list that keeps them would
+/// be read again after each event.
 #[cold]
 pub(super) fn take_changes(hosts: &mut Hosts, net: &mut Net) {
     let mut changes = std::mem::take(&mut net.network.changes);
-    changes.retain(|change| {
+    for change in changes.drain(..) {
         let (cell, place) = net.directory.connections[change.flow as usize].sender;
         if change.what == Happened::Left {
-            hosts.on_room(place, change.at, net.network);
-            return false; // a host's port and its senders are in one cell
+            hosts.on_room(place, change.at, net.network); // a host's port and its senders are in one cell
+        } else if cell == hosts.cell {
+            hosts.on_change(&change, place);
+        } else {
+            net.network.abroad.push(change);
         }
-        if cell == hosts.cell {
-            hosts.on_change(change, place);
-        }
-        cell != hosts.cell
-    });
+    }
     net.network.changes = changes;
 }

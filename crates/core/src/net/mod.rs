@@ -69,6 +69,8 @@ pub struct Network {
     choosers: Vec<Chooser>,
     /// Packets of flows that were lost or doubled since the hosts last looked.
     pub changes: Vec<Change>,
+    /// Those of them whose senders are in other cells, which hear of them when all have reached the end of a window.
+    pub abroad: Vec<Change>,
     /// Extensions of packets under way.
     pub extensions: Extensions,
     /// Books.
@@ -149,6 +151,7 @@ impl Network {
             crossing: vec![],
             choosers: vec![],
             changes: vec![],
+            abroad: vec![],
             extensions: Extensions::default(),
             totals: Totals::default(),
             until: Time::MAX,

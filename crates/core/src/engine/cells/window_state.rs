@@ -131,7 +131,7 @@ impl<'a> WindowState<'a> {
 
     /// Keeps the number of a cell in which something has happened that concerns others.
     fn note(&self, number: usize, cell: &Cell) {
-        if cell.hosts.has_notices || !cell.network.changes.is_empty() {
+        if cell.hosts.has_notices || !cell.network.abroad.is_empty() {
             locked(&self.noted).push(number as u32);
         }
     }

@@ -190,7 +190,7 @@ impl Simulation {
         let (mut newly_idle, mut changes) = (vec![], vec![]);
         for number in &noted {
             let cell = &mut *locked(&state.shared.cells[*number as usize]);
-            changes.append(&mut cell.network.changes);
+            changes.append(&mut cell.network.abroad);
             newly_idle.append(&mut cell.hosts.idle);
             cell.hosts.has_notices = false;
         }
