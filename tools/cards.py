@@ -4,7 +4,7 @@
 
 It takes some minutes of processor time. The runs are stored, and an interrupted call resumes. With `--linux`
 it makes the page's second part instead, which needs a kernel: the quick cards on Linux, each beside the same
-cells and seeds on the simulator.
+cells and seeds on the simulator; `--only` leaves the cards of other controls as they are.
 """
 
 from __future__ import annotations
@@ -95,10 +95,14 @@ def _linux(store: Path | None, workers: int, controls: Sequence[str]) -> None:
     assert found is not None, "there is no kernel: run ./shallows linux build"
     both = [Runner.of(store=store, workers=workers, backend=name) for name in ("linux", "simulator")]
     causes = tomllib.loads(CAUSES.read_text("utf-8"))
-    simulated = PLACE.read_text("utf-8").partition(LINUX)[0]
+    simulated, _, others_before = PLACE.read_text("utf-8").partition(LINUX)
     release = ".".join(map(str, found.release or ()))
     parts = [simulated, LINUX, LINUX_HEAD.format(seeds=card.QUICK_SEEDS, release=release)]
-    for control in controls:
+    kept = {text.split()[0]: f"\n### {text}" for text in others_before.split("\n### ")[1:]}
+    for control in ON_LINUX:
+        if control not in controls:
+            parts.append(kept.get(control, ""))
+            continue
         work = card.plan(control, True, backend="linux")
         rows, others = (card.assess(work, runner) for runner in both)
         command = show.command("./shallows", control, True, "linux", None)

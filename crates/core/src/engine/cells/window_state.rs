@@ -8,7 +8,7 @@ use crate::hosts::cell::Cell;
 use crate::hosts::connections::locked;
 use crate::hosts::facts::ClassRecord;
 use crate::hosts::window::{Window, WindowScratch};
-use crate::net::{Directory, Mailbox, Mailboxes};
+use crate::net::{Directory, Mailbox, Mailboxes, Network};
 use shallows_units::{Span, Time};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -131,7 +131,8 @@ impl<'a> WindowState<'a> {
 
     /// Keeps the number of a cell in which something has happened that concerns others.
     fn note(&self, number: usize, cell: &Cell) {
-        if cell.hosts.has_notices || !cell.network.abroad.is_empty() {
+        let Network { abroad, changes, .. } = &cell.network;
+        if cell.hosts.has_notices || !abroad.is_empty() || !changes.is_empty() {
             locked(&self.noted).push(number as u32);
         }
     }

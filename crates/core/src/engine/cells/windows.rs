@@ -191,6 +191,7 @@ impl Simulation {
         for number in &noted {
             let cell = &mut *locked(&state.shared.cells[*number as usize]);
             changes.append(&mut cell.network.abroad);
+            changes.append(&mut cell.network.changes);
             newly_idle.append(&mut cell.hosts.idle);
             cell.hosts.has_notices = false;
         }
