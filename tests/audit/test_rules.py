@@ -23,6 +23,8 @@ PIE = {
 PI = {"target": "20us", "interval": "30us", "alpha": 16.0, "beta": 320.0}
 SMALL = {"kind": "drop-tail", "limit": "12pkt"}
 QUICK = {"cc": "newreno", "min_rto": "1ms"}
+DEEP = {"kind": "threshold", "limit": "none", "mark_at": "20pkt"}
+SLOW = {"kind": "timely", "initial_rate": "3Gbps", "t_low": "30us", "t_high": "100us"}
 TWO = {"kind": "star", "senders": 6, "receivers": 2, "rate": "10Gbps", "delay": "5us"}
 DOCUMENTS = {
     "dctcp": {"duration": "5ms"},
@@ -83,6 +85,31 @@ DOCUMENTS = {
         "duration": "1ms", "queue": {"kind": "drop-tail", "limit": "none"}, "port_control": "hpcc",
         "transport": {"profile": "roce", "cc": "hpcc"},
         "traffic": {"a": {"kind": "messages", "from": "s0", "to": "r0", "bytes": "5KB", "interval": "50us"}},
+    },
+    "dcqcn": {"duration": "5ms", "queue": DEEP, "transport": ROCE | {"cc": "dcqcn"}},
+    "dcqcn by bytes": {
+        "duration": "10ms", "queue": DEEP,
+        "transport": ROCE | {"cc": {"kind": "dcqcn", "increase_bytes": "20KB", "recovery_rounds": 2}},
+    },
+    "dcqcn of cards": {
+        "duration": "40ms", "queue": DEEP,
+        "transport": ROCE | {"cc": {"kind": "dcqcn", "parameters": "vendor"}},
+        "traffic": {
+            "a": {"kind": "messages", "from": "s*", "to": "r0", "bytes": "400KB", "interval": "12ms"},
+        },
+    },
+    "dcqcn over tcp": {"duration": "5ms", "queue": DEEP, "transport": {"cc": "dcqcn"}},
+    "timely": {"duration": "5ms", "queue": DEEP, "transport": ROCE | {"cc": SLOW}},
+    "timely by gradients": {
+        "duration": "5ms", "queue": DEEP,
+        "transport": ROCE | {"cc": SLOW | {"t_low": "21us", "t_high": "30us"}},
+    },
+    "timely over tcp": {"duration": "5ms", "queue": DEEP, "transport": {"cc": SLOW, "burst": 8}},
+    "timely by windows": {
+        "duration": "5ms", "queue": DEEP, "transport": ROCE | {"cc": SLOW | {"samples": "window"}},
+    },
+    "timely, patched": {
+        "duration": "5ms", "queue": DEEP, "transport": ROCE | {"cc": SLOW | {"law": "patched"}},
     },
 }  # fmt: skip
 
@@ -188,6 +215,36 @@ MUTANTS = [
     ("timer", "silence", transport("rto_backoff", 3)),
     ("timer", "silence", transport("max_rto", "3ms")),
     ("roundtrip", "losses", column("flow_trace", "srtt_ps", lambda it: it * 1.001)),
+    ("dcqcn", "dcqcn", control("g", 0.0039)),
+    ("dcqcn", "dcqcn", control("alpha_period", "56us")),
+    ("dcqcn", "dcqcn", control("increase_period", "54us")),
+    ("dcqcn", "dcqcn", control("initial_rate", "9Gbps")),
+    ("dcqcn", "dcqcn", control("min_rate", "101Mbps")),
+    ("dcqcn", "dcqcn", column("flow_trace", "pacing_bps", lambda it: it * 1.000001)),
+    ("dcqcn", "dcqcn", column("flow_trace", "alpha", lambda it: it * 0.999)),
+    ("dcqcn", "dcqcn by bytes", control("increase_bytes", "21KB")),
+    ("dcqcn", "dcqcn by bytes", control("recovery_rounds", 3)),
+    ("dcqcn", "dcqcn by bytes", control("additive", "41Mbps")),
+    ("dcqcn", "dcqcn by bytes", control("hyper", "201Mbps")),
+    ("dcqcn", "dcqcn of cards", control("alpha_period", "1100ns")),
+    ("dcqcn", "dcqcn of cards", control("cut_interval", "5us")),
+    ("dcqcn", "dcqcn of cards", control("clamp", True)),
+    ("dcqcn", "dcqcn of cards", control("recovery_rounds", 2)),
+    ("dcqcn", "dcqcn over tcp", control("cut_interval", "45us")),
+    ("timely", "timely by gradients", control("t_low", "21100ns")),
+    ("timely", "timely by gradients", control("t_high", "29us")),
+    ("timely", "timely", control("delta", "10100kbps")),
+    ("timely", "timely", control("beta", 0.81)),
+    ("timely", "timely", control("weight", 0.87)),
+    ("timely", "timely by gradients", control("hai", 4)),
+    ("timely", "timely", control("min_rtt", "20100ns")),
+    ("timely", "timely by gradients", control("max_cut", 0.1)),
+    ("timely", "timely", control("segment", "17KB")),
+    ("timely", "timely", column("flow_trace", "pacing_bps", lambda it: it * 1.00001)),
+    ("timely", "timely over tcp", transport("burst", 7)),
+    ("timely", "timely by windows", control("samples", "segment")),
+    ("timely", "timely, patched", control("law", "original")),
+    ("timely", "timely, patched", control("beta", 0.0081)),
     ("go-back-n", "go-back-n", column("packets", "nak", lambda it: it * 0)),
     ("irn", "irn", column("packets", "nak", lambda it: it * 0)),
 ]

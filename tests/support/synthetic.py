@@ -103,7 +103,7 @@ SCHEMAS = {
     "flow_trace": {
         "time_ps": U64,
         "flow": U32,
-        **dict.fromkeys(["cwnd_bytes", "ssthresh_bytes", "srtt_ps", "alpha"], F64),
+        **dict.fromkeys(["cwnd_bytes", "ssthresh_bytes", "srtt_ps", "alpha", "pacing_bps"], F64),
         **dict.fromkeys(["delivered_bytes", "arrived_bytes", "flight_bytes"], U64),
     },
     "packets": {
@@ -221,8 +221,8 @@ def small_run(wait_us: float = 70.0) -> dict[str, pl.DataFrame]:
         ],
         flow_trace=[
             {"time_ps": k * MS, "flow": f, "cwnd_bytes": 60_000.0 + 1500 * k, "srtt_ps": 150.0 * US,
-             "ssthresh_bytes": None, "alpha": 0.1 + 0.01 * k, "delivered_bytes": 375_000 * k,
-             "arrived_bytes": 375_000 * k, "flight_bytes": 50_000}
+             "ssthresh_bytes": None, "alpha": 0.1 + 0.01 * k, "pacing_bps": None,
+             "delivered_bytes": 375_000 * k, "arrived_bytes": 375_000 * k, "flight_bytes": 50_000}
             for k in range(9) for f in (0, 2)
         ],
     )  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shallows.audit import buffers, controllers, loads, recovery, rules, windows  # noqa: F401  Each module lists its rules.
+from shallows.audit import buffers, controllers, loads, rates, recovery, rules, windows  # noqa: F401  Each module lists its rules.
 from shallows.audit.rule import RULES, Breach
 from shallows.audit.trace import Trace
 
@@ -44,7 +44,7 @@ class Outcome:
 
 
 OUTSIDE = {
-    "rates": "no trace has the rates of DCQCN, TIMELY, RCP, SDC, RACS and other paced controls",
+    "rates": "the audit has no law of the rates of RCP, RACS, D3 and other paced controls",
     "windows of other controls": "the audit has no law of Swift, Prague, BBR and others",
     "probes": "the audit has no rule for loss probes and rate reduction",
     "switch headers": "no trace has the headers of protocols with explicit feedback",

@@ -2857,7 +2857,7 @@ class Probe(Part):
     """Ports that the two traces above cover: a pattern covers ports of switches only, a full name any. Default: switch ports, where the queues are."""
 
     flow_trace: str = 'off'
-    """Congestion window, ssthresh, RTT and alpha of each flow over time: "off", "change" or an interval. Default: rows cost memory: ask for what is drawn."""
+    """Congestion window, ssthresh, RTT, alpha and pacing rate of each flow over time: "off", "change" (of window or rate) or an interval. Default: rows cost memory: ask for what is drawn."""
 
     classes: str | list[str] = '*'
     """Classes whose flows `flow_trace` covers. Default: all."""
@@ -2866,7 +2866,7 @@ class Probe(Part):
     """Ports whose packets are recorded one by one as they leave (`run --pcap` writes them for Wireshark). Default: rows cost memory: ask for what is looked at."""
 
     audit: bool = False
-    """All that `./shallows audit` reads: the packets of every port, those that ports lost, and each change of a window (`flow_trace`). Default: rows cost memory: ask for it where a run is to be audited."""
+    """All that `./shallows audit` reads: the packets of every port, those that ports lost, and each change of a window or rate (`flow_trace`). Default: rows cost memory: ask for it where a run is to be audited."""
 
     shares: bool = False
     """The table `shares`: for each recorded port (`queues`, `nic_queues`) and each connection its packets, bytes and waits there. A run's summary then names the ports for which ranks of a collective waited. Default: rows cost memory: ask for it where the cause of a wait is looked for."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 PANELS = {
     "cwnd_bytes": ("cwnd (KB)", 1e-3),
     "alpha": ("alpha", 1.0),
+    "pacing_bps": ("pacing rate (Gb/s)", 1e-9),
     "srtt_ps": ("smoothed RTT (us)", 1e-6),
     "flight_bytes": ("in flight (KB)", 1e-3),
     "ssthresh_bytes": ("ssthresh (KB)", 1e-3),

@@ -220,6 +220,7 @@ def _metrics(tables: Mapping[str, pl.DataFrame], flow: int) -> Iterator[Event]:
             "ssthresh": None if row["ssthresh_bytes"] is None else round(row["ssthresh_bytes"]),
             "smoothed_rtt": None if row["srtt_ps"] is None else row["srtt_ps"] / PS_PER_MS,
             "bytes_in_flight": row["flight_bytes"],
+            "pacing_rate": None if row.get("pacing_bps") is None else round(row["pacing_bps"]),
             "alpha": row["alpha"],
         }
         changed = {

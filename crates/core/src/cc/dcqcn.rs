@@ -140,6 +140,8 @@ struct Reaction {
     /// When alpha is next brought up, and whether a notification has come since the last time (vendor).
     alpha_at: Time,
     noted: bool,
+    /// Nothing is left of alpha: its clock is not followed until a notification comes.
+    rests: bool,
     /// When a cut is possible again, and whether a notification waits for it (vendor).
     cut_at: Time,
     pending: bool,
@@ -174,6 +176,7 @@ impl Control {
             alpha: 1.0,
             alpha_at: Time::MAX,
             noted: false,
+            rests: false,
             cut_at: Time::ZERO,
             pending: false,
             increase_at: Time::MAX,
@@ -202,12 +205,13 @@ impl Control {
         loop {
             let reaction = &mut *self.reaction;
             let cut_at = if reaction.pending { reaction.cut_at } else { Time::MAX };
-            let next = reaction.alpha_at.min(cut_at).min(reaction.increase_at);
+            let alpha_at = if reaction.rests { Time::MAX } else { reaction.alpha_at };
+            let next = alpha_at.min(cut_at).min(reaction.increase_at);
             if next > now {
                 break;
             }
             // rdma-hw.cc: alpha first, a cut 1 ns later.
-            if next == reaction.alpha_at {
+            if next == alpha_at {
                 self.age(next);
             } else if next == cut_at {
                 self.cut(next);
@@ -234,7 +238,7 @@ impl Control {
         reaction.alpha_at = at + reaction.constants.alpha_period;
         // Nothing is left of it: the clock need not be followed through a long silence.
         if reaction.alpha < 1e-12 && !noted {
-            (reaction.alpha, reaction.alpha_at) = (0.0, Time::MAX);
+            (reaction.alpha, reaction.rests) = (0.0, true);
         }
     }
 
@@ -251,7 +255,7 @@ impl Control {
         } else {
             let g = reaction.constants.g;
             reaction.alpha = (1.0 - g) * alpha + g;
-            reaction.alpha_at = at + reaction.constants.alpha_period;
+            (reaction.alpha_at, reaction.rests) = (at + reaction.constants.alpha_period, false);
         }
         reaction.pending = false;
         reaction.rounds = (0, 0);
@@ -287,6 +291,12 @@ impl Control {
     }
 }
 
+/// A clock that struck at `last` strikes next at `now` or later.
+fn on_clock(last: Time, each: Span, now: Time) -> Time {
+    let late = (now - last.min(now)).as_ps();
+    last + Span::ps(late.div_ceil(each.as_ps()) * each.as_ps())
+}
+
 impl Control {
     /// A notification has come.
     fn notified(&mut self, now: Time) {
@@ -298,11 +308,11 @@ impl Control {
         if reaction.constants.vendor {
             // rdma-hw.cc cnp_received_mlx: the first notification does not count for alpha, which it sets to 1.
             reaction.noted |= !first;
+            if std::mem::take(&mut reaction.rests) {
+                reaction.alpha_at = on_clock(reaction.alpha_at, reaction.constants.alpha_period, now);
+            }
             if !reaction.pending {
-                // It looks by the clock.
-                let late = (now - reaction.cut_at.min(now)).as_ps();
-                let each = reaction.constants.cut_interval.as_ps();
-                reaction.cut_at += Span::ps(late.div_ceil(each) * each);
+                reaction.cut_at = on_clock(reaction.cut_at, reaction.constants.cut_interval, now);
                 reaction.pending = true;
             }
         } else {

@@ -265,7 +265,7 @@ impl Connections<'_> {
             timer: Source::NONE,
             timeouts: TimeoutCounts::default(),
             traced: class.traced,
-            traced_cwnd: 0,
+            traced_last: (0, None),
             lost_before: 0,
         };
         let receiving = ReceivingEnd {

@@ -5,7 +5,7 @@ use super::facts::TimeoutCounts;
 use super::facts::{FlowId, Pair};
 use crate::events::Source;
 use crate::transport::{AnyReceiver, AnySender, State};
-use shallows_units::{Span, Time};
+use shallows_units::{Rate, Span, Time};
 use std::collections::VecDeque;
 
 /// A message under way, at the end that receives it.
@@ -88,10 +88,10 @@ pub struct SendingEnd {
     pub timer: Source,
     /// Its timeouts since the statistics began.
     pub timeouts: TimeoutCounts,
-    /// Its window is traced.
+    /// Its window and rate are traced.
     pub traced: bool,
-    /// The window that the trace has last.
-    pub traced_cwnd: u64,
+    /// The window in bytes and the pacing rate that the trace has last.
+    pub traced_last: (u64, Option<Rate>),
     /// Packets dropped before the statistics began.
     pub lost_before: u64,
 }

@@ -280,14 +280,15 @@ impl Hosts {
         }
     }
 
-    /// A row of the flow trace if the window has changed; both ends are in this cell.
+    /// A row of the flow trace if the window or the pacing rate has changed; both ends are in this cell.
     #[cold]
     pub(super) fn trace_change(&mut self, id: FlowId, net: &Net) {
         let connection = &net.directory.connections[id as usize];
         let sending = &mut self.senders[connection.sender.1 as usize];
-        let cwnd = sending.sender.window().bytes();
-        if cwnd != sending.traced_cwnd && !sending.vacant {
-            sending.traced_cwnd = cwnd;
+        let window = sending.sender.window();
+        let present = (window.bytes(), window.cc().pacing_rate());
+        if present != sending.traced_last && !sending.vacant {
+            sending.traced_last = present;
             let receiving = &self.receivers[connection.receiver.1 as usize];
             let config = &self.configs[sending.about.config as usize];
             if receiving.counts_from(self.measured_from) {
@@ -312,6 +313,7 @@ pub(super) fn trace_row(
         ssthresh: sender.window().cc().ssthresh(),
         srtt: sender.srtt().map(|srtt| srtt.as_ps() as f64),
         alpha: alpha(sender),
+        pacing: sender.window().cc().pacing_rate().map(|rate| rate.as_bps() as f64),
         delivered: receiving.receiver.delivered(),
         arrived: receiving.receiver.arrived(),
         flight: sender.flight(config),

@@ -81,7 +81,7 @@ pub struct Hosts {
     pub idle: Vec<(Time, FlowId)>,
     /// Something stands in `done` or `idle`.
     pub has_notices: bool,
-    /// Traced flows get a row whenever their window changes.
+    /// Traced flows get a row whenever their window or pacing rate changes.
     pub trace_changes: bool,
     /// Statistics begin here.
     pub measured_from: Time,

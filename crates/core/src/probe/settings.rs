@@ -64,13 +64,13 @@ crate::params! {
         port_trace: TraceWhen = "off", "", "rows cost memory: ask for what is drawn";
         /// Ports that the two traces above cover: a pattern covers ports of switches only, a full name any.
         ports: Names = "*->*", "", "switch ports, where the queues are";
-        /// Congestion window, ssthresh, RTT and alpha of each flow over time: "off", "change" or an interval.
+        /// Congestion window, ssthresh, RTT, alpha and pacing rate of each flow over time: "off", "change" (of window or rate) or an interval.
         flow_trace: TraceWhen = "off", "", "rows cost memory: ask for what is drawn";
         /// Classes whose flows `flow_trace` covers.
         classes: Names = "*", "", "all";
         /// Ports whose packets are recorded one by one as they leave (`run --pcap` writes them for Wireshark).
         packets: Names = [], "", "rows cost memory: ask for what is looked at";
-        /// All that `./shallows audit` reads: the packets of every port, those that ports lost, and each change of a window (`flow_trace`).
+        /// All that `./shallows audit` reads: the packets of every port, those that ports lost, and each change of a window or rate (`flow_trace`).
         audit: bool = false, "", "rows cost memory: ask for it where a run is to be audited";
         /// The table `shares`: for each recorded port (`queues`, `nic_queues`) and each connection its packets, bytes and waits there. A
         /// run's summary then names the ports for which ranks of a collective waited.
@@ -81,7 +81,7 @@ crate::params! {
 }
 
 impl ProbeSettings {
-    /// When flows are traced. An audit reads each change of a window.
+    /// When flows are traced. An audit reads each change of a window or rate.
     pub fn windows(&self) -> TraceWhen {
         if self.audit { TraceWhen::Change } else { self.flow_trace }
     }

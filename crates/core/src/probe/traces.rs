@@ -68,6 +68,8 @@ pub struct FlowTraceRow {
     pub srtt: Option<f64>,
     /// The algorithm's estimate of congestion, if it has one.
     pub alpha: Option<f64>,
+    /// Pacing rate in bit/s, if the sender is paced.
+    pub pacing: Option<f64>,
     /// Bytes delivered in order.
     pub delivered: u64,
     /// Bytes that arrived, in order or not, each once.

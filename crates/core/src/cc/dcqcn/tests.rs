@@ -115,7 +115,7 @@ fn a_long_silence_is_worked_off_and_ends_at_the_line_rate() {
         receive(&mut control, 60, true, 0);
         receive(&mut control, 3_600_000_000, false, 0);
         assert_eq!(gbps(&control), 10.0);
-        assert_eq!((control.reaction.alpha, control.reaction.alpha_at), (0.0, Time::MAX));
+        assert_eq!((control.reaction.alpha, control.reaction.rests), (0.0, true));
     }
 }
 
@@ -165,4 +165,23 @@ fn over_queue_pairs_the_vendors_set_looks_by_its_clock() {
     assert_eq!(gbps(&control), halved);
     control.keep_time(0, &cx(204));
     assert!(gbps(&control) < halved);
+}
+
+/// 20 ms without a notification leave (255/256)^20000 = 1e-34 of alpha. The clock of 1 us goes on: the next tick brings alpha to g,
+/// and the look of the 4 us' clock cuts by g / 2.
+#[test]
+fn the_vendors_alpha_wakes_after_a_long_silence() {
+    let rules = rules();
+    let cx = |ns: u64| Cx { now: Time::ZERO + Span::ns(ns), rules: &rules };
+    let mut control = started(&Settings { parameters: Set::Vendor, ..Settings::defaults() });
+    control.on_cnp(&cx(100_000));
+    control.keep_time(0, &cx(20_100_000));
+    assert_eq!((control.reaction.alpha, gbps(&control)), (0.0, 10.0));
+    control.on_cnp(&cx(20_101_300));
+    control.keep_time(0, &cx(20_101_999));
+    assert_eq!(control.reaction.alpha, 0.0, "the clock strikes at whole microseconds");
+    control.keep_time(0, &cx(20_104_000));
+    let alpha = (1.0 / 256.0) * (255.0f64 / 256.0).powi(2);
+    assert!((control.reaction.alpha - alpha).abs() < 1e-12, "{}", control.reaction.alpha);
+    assert!((gbps(&control) - 10.0 * (1.0 - alpha / 2.0)).abs() < 1e-9, "{}", gbps(&control));
 }

@@ -350,6 +350,7 @@ impl Simulation {
             .maybe_f64("ssthresh_bytes", |r| r.ssthresh)
             .maybe_f64("srtt_ps", |r| r.srtt)
             .maybe_f64("alpha", |r| r.alpha)
+            .maybe_f64("pacing_bps", |r| r.pacing)
             .u64("delivered_bytes", |r| r.delivered)
             .u64("arrived_bytes", |r| r.arrived)
             .u64("flight_bytes", |r| r.flight)
