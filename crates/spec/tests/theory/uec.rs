@@ -172,6 +172,23 @@ fn no_message_is_faster_than_its_ideal() {
     }
 }
 
+/// A short last packet overtakes full ones on other paths. Its request is answered again once these have come, so that no timer runs out: the
+/// last acknowledgement of a message alone is its ideal one. 2 MB are 489 packets and a half through a tree of 16 hosts.
+#[test]
+fn a_request_is_answered_again_when_nothing_is_missing() {
+    for (bytes, packets) in [(2_000_000, 490), (1_999_000, 490), (3_000_000, 735)] {
+        let done = run(json!({
+            "duration": "10ms",
+            "topology": {"kind": "fat-tree", "k": 4, "rate": "100Gbps", "delay": "1us", "uplink_delay": "1us"},
+            "queue": {"kind": "trimming", "limit": "1bdp"},
+            "transport": {"profile": "uec", "cc": "nscc", "mtu": "4086B"},
+            "traffic": {"x": {"kind": "bulk", "from": "h0", "to": "h13", "bytes": format!("{bytes}B")}},
+        }));
+        assert_eq!((done.flow("timeouts"), done.flow("packets_sent")), (0.0, f64::from(packets)), "{bytes}");
+        assert_eq!(done.column("messages", "acked_ps"), done.column("messages", "ideal_acked_ps"), "{bytes}");
+    }
+}
+
 /// One host's message of `packets`, of which the wire to the switch loses number `lost`, through switches that do not trim.
 fn with_a_loss(packets: u64, lost: u64, recovery: &str) -> Run {
     let mut document = incast(1, packets, json!({}));

@@ -2,6 +2,8 @@
 //!
 //! Source: as `mod.rs`; UE 1.0.3 s.3.5: an answer is due after so many bytes, each packet counting 1 KiB at least, and at once after a
 //! mark, a request, the first packet, a duplicate and a trimmed one. Received bytes count each packet once, headers included.
+//! A request stands until nothing before the last packet is missing, and is answered again then (uet-htsim 40ccb05, uec.cpp): a short last
+//! packet overtakes full ones on other paths, and nothing else would report these.
 
 use super::credit::{Grants, Waits};
 use super::wire::{ASKS, AT_LAST_HOP, MAP, MARK, NACK, PULL, Report, UNIT, wanted};
@@ -28,6 +30,8 @@ pub struct UecReceiver {
     received: u64,
     /// Bytes since the last answer.
     pending: u64,
+    /// A request came since nothing was missing.
+    asked: bool,
     /// Its grants, where receivers give credit.
     pub credit: Option<Grants>,
     /// Statistics.
@@ -44,6 +48,7 @@ impl UecReceiver {
             held: Ranges::default(),
             received: 0,
             pending: 0,
+            asked: false,
             credit: config.uec.credit.then(|| Grants::new(rate, base, config.packet)),
             counts: ReceiverCounts::default(),
         }
@@ -71,7 +76,10 @@ impl UecReceiver {
         let new = self.keep(packet.seq, beyond);
         self.received += if new { packet.size.into() } else { 0 };
         self.pending += u64::from(packet.size).max(LEAST);
-        let at_once = marked || first || !new || packet.flags.any(ASKS);
+        self.asked |= packet.flags.any(ASKS);
+        let whole = self.asked && new && self.held.is_empty();
+        self.asked &= !whole;
+        let at_once = marked || first || !new || whole || packet.flags.any(ASKS);
         if at_once || self.pending >= config.uec.ack_bytes {
             self.pending = 0;
             self.answer((packet.seq, beyond), marked, packet, config, net);
