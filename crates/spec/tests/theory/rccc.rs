@@ -147,3 +147,27 @@ fn a_probe_measures_the_base_round_trip() {
     assert_eq!(headers(&without), 0);
     assert_eq!(headers(&long(12, true)), 0);
 }
+
+/// Marks choose paths although no window follows them: one of two ways has a quarter of the rate, and long queues that mark and do not trim. With a
+/// penalty for marked values that way carries less than without one.
+#[test]
+fn marks_choose_paths_without_a_window() {
+    let over_the_slow_way = |entropy: &str| {
+        let links = [("a", "s0"), ("s0", "m0"), ("s0", "m1"), ("m0", "s1"), ("m1", "s1"), ("s1", "b")];
+        let links =
+            links.map(|(from, to)| json!({"from": from, "to": to, "rate": "100Gbps", "delay": "1us"}));
+        let done = run(json!({
+            "duration": "10ms",
+            "topology": {"kind": "graph", "hosts": ["a", "b"], "switches": ["s0", "s1", "m0", "m1"], "links": links},
+            "queue": {"kind": "trimming", "limit": "10MB", "kmin": "20KB", "kmax": "80KB"},
+            "port": {"s0->m0": {"rate": "25Gbps"}},
+            "transport": {"profile": "uec", "cc": "line-rate", "receiver_credit": true, "entropy": entropy},
+            "traffic": {"x": {"kind": "bulk", "from": "a", "to": "b", "bytes": "4MB"}},
+        }));
+        assert_eq!(sum(&done, "queues", "trims"), 0.0, "{entropy}");
+        let ways = done.words("queues", "port").into_iter().zip(done.column("queues", "packets_out"));
+        ways.filter(|(port, _)| *port == "s0->m0").map(|(_, packets)| packets).sum::<f64>()
+    };
+    let [without, with] = ["oblivious", "bitmap"].map(over_the_slow_way);
+    assert!(with < 0.7 * without, "{with} {without}");
+}

@@ -5,7 +5,7 @@ use crate::params::{Code, Component, Faults, ParamType, Params};
 use crate::transport::entropy::Entropy;
 use crate::transport::ndp::settings::Untrimmed;
 use crate::transport::roce::settings::controls;
-use crate::transport::settings::{Opening, TransportSettings};
+use crate::transport::settings::{EcnMode, Opening, TransportSettings};
 use serde_json::{Value, json};
 use shallows_units::{Bytes, Span};
 
@@ -144,6 +144,7 @@ impl UecSettings {
             header: self.header,
             dup_acks: 1, // a later packet reports nothing, so that the last of a message alone is its tail
             small_queues: Some(Bytes(1)),
+            ecn: EcnMode::On, // marks choose paths, whatever the control makes of them
             ..TransportSettings::defaults()
         }
     }
