@@ -181,7 +181,8 @@ fn the_vendors_alpha_wakes_after_a_long_silence() {
     control.keep_time(0, &cx(20_101_999));
     assert_eq!(control.reaction.alpha, 0.0, "the clock strikes at whole microseconds");
     control.keep_time(0, &cx(20_104_000));
-    let alpha = (1.0 / 256.0) * (255.0f64 / 256.0).powi(2);
+    let kept = 255.0 / 256.0;
+    let alpha = (1.0 / 256.0) * kept * kept;
     assert!((control.reaction.alpha - alpha).abs() < 1e-12, "{}", control.reaction.alpha);
     assert!((gbps(&control) - 10.0 * (1.0 - alpha / 2.0)).abs() < 1e-9, "{}", gbps(&control));
 }
