@@ -69,7 +69,7 @@ pub struct Network {
     choosers: Vec<Chooser>,
     /// Packets of flows that were lost or doubled since the hosts last looked.
     pub changes: Vec<Change>,
-    /// Those of them whose senders are in other cells, which hear of them when all have reached the end of a window.
+    /// Those of them whose senders are in other cells: these learn of them at the end of a window.
     pub abroad: Vec<Change>,
     /// Extensions of packets under way.
     pub extensions: Extensions,
