@@ -359,7 +359,7 @@ class _Sampled:
         self.gradient, self.by_windows = _Gradient(cc, one.line), cc["samples"] == "window"
         mss = (level(str(one.settings.get("mss", one.settings.get("mtu")))) or (0, False))[0]
         self.segment = (level(cc["segment"]) or (0, False))[0]
-        # Mittal 2015 s.4.1: the time that a segment takes at the card's rate is no part of its round trip.
+        # Mittal 2015 s.4.1: a round trip leaves out the time in which the card sends the segment.
         self.burst = int(one.settings.get("burst", 1)) * mss * 8 / one.line
         self.acked, self.round_end, self.begun = 0, 0, False
 

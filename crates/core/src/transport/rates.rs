@@ -198,7 +198,8 @@ impl Rates {
 }
 
 impl Sender {
-    /// s.4.1.2.4, MarkConnectionAppLimited where its conditions hold.
+    /// s.4.1.2.4, MarkConnectionAppLimited where its conditions hold. Linux (`tcp_rate_check_app_limited`) wants the host's port empty
+    /// of the connection's packets too; that is left out, since packets wait for pacing before the port here.
     #[inline(never)]
     pub(super) fn note_app_limit(&mut self, config: &Config) {
         let flight = self.flight(config);
