@@ -1,7 +1,7 @@
-"""Common to the figures of this study: uet-htsim's networks, plans and schemes, and the last acknowledgement of a run.
+"""Common to the figures of this study: networks, plans and schemes of uet-htsim, and what is seen of a run.
 
-Source: github.com/ultraethernet/uet-htsim, 40ccb05, htsim/sim/datacenter: main_uec.cpp has the sizes of queues and
-the timer, fat_tree_topology.cpp the slow links, connection_matrices/ the plans.
+Source: github.com/ultraethernet/uet-htsim, 40ccb05, htsim/sim/datacenter: main_uec.cpp has queues
+and the timer; fat_tree_topology.cpp the slow links; connection_matrices/ the plans.
 """
 
 import math
@@ -54,7 +54,7 @@ def discipline(hops, packets=None, ratio=1.0, marks=True):
 
 
 def settings(hops, *, queue=None, slow=0, window=None, values=64):
-    """Settings over the tree's file for a network of so many links between its ends; `slow` links to the core."""
+    """Settings over the tree's file for so many links between two ends, with `slow` links to the core."""
     room = queue or product(hops)
     changes = {
         "queue": discipline(hops, queue),
@@ -74,13 +74,13 @@ def nscc(hops, window=None):
 
 
 def slow_links(hops, queue, count):
-    """The first links between the first aggregation switch and the core, both ways, at a quarter of their rate."""
+    """The first links of the first aggregation switch to the core, both ways, at a quarter of their rate."""
     slow = {"rate": "25Gbps", "queue": discipline(hops, queue, RATIO)}
     return {name: slow for i in range(count) for name in (f"agg0.0->core{i}", f"core{i}->agg0.0")}
 
 
 def scheme(kind, title, hops, *, edge="edge*", queue=None, slow=0, **more):
-    """A point of a sweep: who controls, and with credit no marks at the last hop."""
+    """A point of a sweep under one control. With credit there are no marks at the last hop."""
     changes = {"title": title} | {f"transport.{name}": value for name, value in more.items()}
     if kind == NSCC:
         return changes
@@ -95,7 +95,7 @@ def flows(pairs, size="2MB", start="0s"):
 
 
 def permutation(hosts):
-    """The simulator's permutation of so many hosts: the receiver of each host, in the order of their numbers."""
+    """The simulator's permutation of so many hosts: the receiver of each host by their numbers."""
     text = (Path(__file__).parent / f"permutation-{hosts}.txt").read_text(encoding="utf-8")
     return list(enumerate(map(int, text.split())))
 
@@ -121,9 +121,12 @@ def lasts(runs):
     }
 
 
-def bounds(runs, found):
-    """Whether each check is on the side of its bound on which the recorded run is, and the names of others."""
-    parts, other = [], []
+def bounds(runs, found, checks):
+    """Whether each check is on the side of its bound on which the recorded run is, and the names of others.
+
+    It is undecided if one of `checks`, the figure's own, did not run.
+    """
+    parts, other = [Measured(None, n_seeds=0)] if checks - set(found) else [], []
     for row in runs.reference.iter_rows(named=True):
         if row["check"] not in found:
             continue
@@ -152,16 +155,17 @@ def deviations(runs, found):
     return rows
 
 
-def draw_checks(runs):
+def draw_checks(runs, reference):
     """The deviations of all checks of a figure."""
     from shallows.figures import forest
 
     rows = deviations(runs, lasts(runs))
-    return forest.draw(forest.info({"last acknowledgement": rows}, "from the recorded run (%)"))
+    series = forest.info({"last acknowledgement": rows}, "from the recorded run (%)")
+    return {"deviations": forest.draw(series)}
 
 
 def table_of_checks(runs):
-    """All checks beside the recorded runs: the last acknowledgement, its bound, and packets that were sent again."""
+    """All checks beside the recorded runs: the last acknowledgement, its bound, and packets sent again."""
     import polars as pl
 
     mine = Rows(runs.frame(seen)).table(["last", "first", "resent", "timeouts"], ["title"])

@@ -2,7 +2,7 @@
 //!
 //! Source: Handley et al. 2017 (SIGCOMM) s.3.2: pulls leave so that the packets that they ask for fill the receiver's link: a full
 //! packet's time on it apart, headers included, as in the authors' simulator (`Broadcom/csg-htsim`, 841d9e7).
-//! The flows take turns, a pull each. Of Ultra Ethernet a pull grants four packets, and flows that want none come after all others
+//! The flows take turns, a pull each. Of Ultra Ethernet a pull grants four packets at most, and flows that want none come after all others
 //! (`ultraethernet/uet-htsim`, 40ccb05; `transport/uec/credit.rs`).
 
 use super::work::Hosts;
@@ -58,10 +58,7 @@ fn pull(receiver: &mut AnyReceiver, config: &Config, net: &mut Net) -> Span {
             receiver.pull(config, net);
             receiver.spacing
         }
-        AnyReceiver::Uec(receiver) => {
-            receiver.pull(config, net);
-            receiver.credit.as_ref().map_or(Span::ZERO, |grants| grants.spacing)
-        }
+        AnyReceiver::Uec(receiver) => receiver.pull(config, net),
         _ => Span::ZERO,
     }
 }

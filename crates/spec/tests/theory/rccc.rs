@@ -71,6 +71,26 @@ fn an_incast_shares_by_turns() {
     }
 }
 
+/// A pull grants no more than its source wants, and the next one follows sooner: an incast of short messages, each of which ends with a
+/// part of a pull, takes the link's time at 0.99 and the headers on it. Sources ask more and more seldom while they wait for their turns.
+#[test]
+fn a_pull_grants_what_is_wanted() {
+    let (senders, packets) = (100u64, 13u64);
+    let done = run(incast(senders, packets, "line-rate", json!({"transport": {"timeout": "20us"}})));
+    let last = *done.fct().iter().max().expect("messages");
+    let trims = sum(&done, "queues", "trims") as u64;
+    let data = senders * packets + sum(&done, "flows", "retransmissions") as u64;
+    let headers = sum(&done, "flows", "packets_sent") as u64 - data;
+    let turn = senders * GRANT * BYTE * 100 / 99;
+    // A source waits a turn and the first credits at most, which so many doublings of 20 us span, for each of four pulls.
+    let doublings = u64::from((2 * turn / (20 * US)).ilog2()) + 2;
+    assert!(headers <= 4 * doublings * senders, "{headers} headers");
+    let busy = BYTE * (FULL * senders * packets + 64 * (trims + headers));
+    // A source's last packet leaves while its credit is above zero, and what it lacks is granted afterwards: a packet each at most.
+    let late = senders * FULL * BYTE;
+    assert!(last >= busy && last <= (busy + late) * 100 / 99, "{last} for {busy}");
+}
+
 /// Beside NSCC, what the last hop trims says nothing to the window about the fabric, and the incast takes the link's time.
 #[test]
 fn it_works_beside_nscc() {

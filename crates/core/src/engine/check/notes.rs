@@ -208,11 +208,20 @@ impl Simulation {
             } else {
                 ""
             };
+            // UE 1.0.3 s.3.6.13.5: a packet asks for an answer if it fills its window, and not if the window shrinks later.
+            let unasked = match config.kind {
+                TransportKind::Uec => format!(
+                    " A shorter one helps where the window was cut behind packets that ask for no answer: a receiver is silent below \
+                     transport.ack_bytes ({}).",
+                    config.uec.ack_bytes
+                ),
+                _ => String::new(),
+            };
             (idle > 0).then(|| {
                 let lost = if lost == 0 { "no packet was lost".into() } else { format!("{lost} packets were lost") };
                 format!(
-                    "traffic {}: {timeouts} timeouts, and {lost}. {idle} of them or more sent again what only waited: {timers} is below \
-                     the time that packets or acknowledgements wait in queues and pauses. Write a longer one{longer}.",
+                    "traffic {}: {timeouts} timeouts, and {lost}. {idle} of them or more sent again what was not lost: {timers} is below \
+                     the time that packets or acknowledgements wait in queues and pauses. Write a longer one{longer}.{unasked}",
                     self.names.loads[place]
                 )
             })

@@ -2,22 +2,26 @@
 //!
 //! Source: Ultra Ethernet Specification 1.0.3 s.3.6.14 (p. 399): optional, alone or beside NSCC; a source sends while its credit is above
 //! zero, and states how much it wants. The rest is the consortium's simulator (`ultraethernet/uet-htsim`, 40ccb05, uec.cpp): credit is
-//! counted in units of 256 bytes; a pull grants four full packets, and pulls leave so that these fill 0.99 of the receiver's link; a source begins with
-//! 1.5 bandwidth-delay products, which its first answer takes away; it wants the least of its backlog, 1.5 products, and its window and a packet,
-//! without the credit that it has; a source that wants nothing gets up to 1.5 products unasked, after all others. The turns of a
-//! host's flows are in `hosts/pulls.rs`.
+//! counted in units of 256 bytes; a pull grants four full packets or what is wanted, if that is less, and pulls leave so that these fill
+//! 0.99 of the receiver's link; a source begins with 1.5 bandwidth-delay products, which its first answer takes away; it wants the least
+//! of its backlog, 1.5 products, and its window and a packet, without the credit that it has; a source that wants nothing gets up to
+//! 1.5 products unasked, after all others. The turns of a host's flows are in `hosts/pulls.rs`.
 //!
 //! Ours, where the sources leave it open: credit is bounded to 1.5 products for each source; a source that has data, no credit, and
-//! nothing under way asks by a header alone, at once if its receiver knows of no want, and else after the packets' timer.
+//! nothing under way asks by a header alone, at once if its receiver knows of no want, and else after the packets' timer, which doubles
+//! each time. The simulator asks once. A pull that is lost would be the last then.
 //! Left out: the division of a want by the flows that wait in one card; the control of the pacer's rate in an oversubscribed fabric.
 
 use super::wire::UNIT;
 use shallows_units::{Bytes, Rate, Span, Time};
 
-/// Full packets that a pull grants.
+/// Full packets that a pull grants at most.
 const GRANT: u64 = 4;
 /// Bandwidth-delay products of the first credit, and of the most that a source wants or gets unasked, in halves.
 const HALVES: u64 = 3;
+
+/// Most doublings of the time after which a source asks again.
+const MOST_DOUBLINGS: u32 = 6;
 
 /// 1.5 times what `rate` sends in `base`.
 fn most(rate: Rate, base: Span) -> u64 {
@@ -50,6 +54,8 @@ pub struct Purse {
     /// Units that were asked for last, counted as those, and when.
     asked: u64,
     asked_at: Time,
+    /// Headers that asked since credit came last.
+    headers: u32,
 }
 
 impl Purse {
@@ -57,7 +63,7 @@ impl Purse {
     pub fn new(rate: Rate, base: Span, packet: u64) -> Self {
         let most = most(rate, base).max(packet);
         let credit = most as i64;
-        Purse { credit, speculates: true, most, base, granted: 0, asked: 0, asked_at: Time::ZERO }
+        Purse { credit, speculates: true, most, base, granted: 0, asked: 0, asked_at: Time::ZERO, headers: 0 }
     }
 
     /// A packet may leave.
@@ -81,6 +87,12 @@ impl Purse {
         self.asked
     }
 
+    /// A header alone asks now: the units that a source wants in all.
+    pub fn ask_alone(&mut self, want: Want, now: Time) -> u64 {
+        self.headers += 1;
+        self.ask(want, now)
+    }
+
     /// An answer has come, with the units granted so far if it says so.
     pub fn on_answer(&mut self, granted: Option<u64>) {
         if self.speculates {
@@ -89,13 +101,14 @@ impl Purse {
         let new = granted.unwrap_or_default().saturating_sub(self.granted);
         self.granted += new;
         self.credit += (new * UNIT) as i64;
+        self.headers = if new > 0 { 0 } else { self.headers };
     }
 
     /// When a source that has data, and nothing under way, asks by a header alone.
     pub fn asks_at(&self, patience: Span) -> Time {
         match (self.allows(), self.asked > self.granted) {
             (true, _) => Time::MAX,
-            (false, true) => self.asked_at + patience,
+            (false, true) => self.asked_at + patience * (1 << self.headers.clamp(1, MOST_DOUBLINGS + 1) >> 1),
             (false, false) => self.asked_at + self.base,
         }
     }
@@ -121,12 +134,12 @@ pub struct Grants {
     wanted: u64,
     /// Units that it may get unasked.
     unasked: u64,
-    /// Units of a pull.
+    /// Units of a pull, at most.
     one: u64,
     /// Its place among the flows of its host.
     pub waits: Waits,
-    /// Time between two pulls of the host.
-    pub spacing: Span,
+    /// Time of so many units on 0.99 of the receiver's link.
+    time: Span,
 }
 
 impl Grants {
@@ -140,7 +153,7 @@ impl Grants {
             unasked: most(rate, base).div_ceil(UNIT),
             one,
             waits: Waits::Nowhere,
-            spacing: Span::ps((u128::from(time.as_ps()) * 100 / 99) as u64),
+            time: Span::ps((u128::from(time.as_ps()) * 100 / 99) as u64),
         }
     }
 
@@ -160,9 +173,12 @@ impl Grants {
         }
     }
 
-    /// A pull leaves.
-    pub fn pull(&mut self) {
-        self.granted += self.one;
+    /// A pull leaves; how long the host's next one waits. It grants a source no more than that wants, or a whole pull unasked.
+    pub fn pull(&mut self) -> Span {
+        let wanted = self.wanted.saturating_sub(self.granted);
+        let units = if wanted > 0 { wanted.min(self.one) } else { self.one };
+        self.granted += units;
+        Span::ps((u128::from(self.time.as_ps()) * u128::from(units) / u128::from(self.one)) as u64)
     }
 }
 
@@ -233,28 +249,32 @@ mod tests {
         assert_eq!(purse.asks_at(patience), Time::ZERO + BASE);
         purse.ask(want(9000, u64::MAX), now);
         assert_eq!(purse.asks_at(patience), now + patience);
+        for factor in [1, 2, 4, 8, 16, 32, 64, 64] {
+            purse.ask_alone(want(9000, u64::MAX), now);
+            assert_eq!(purse.asks_at(patience), now + patience * factor);
+        }
         purse.on_answer(Some(36));
         assert_eq!(purse.asks_at(patience), Time::MAX);
     }
 
-    /// Four packets a pull, at 0.99 of the link's rate; unasked 1.5 products at most.
+    /// Four packets a pull, or what is wanted, at 0.99 of the link's rate; unasked 1.5 products at most.
     #[test]
     fn a_destination_grants_what_is_wanted_and_a_little_unasked() {
         let mut grants = Grants::new(RATE, BASE, 4160);
         assert_eq!(grants.one, 65);
-        assert_eq!(grants.spacing, Span::ps(65 * 256 * 80 * 100 / 99));
+        assert_eq!(grants.time, Span::ps(65 * 256 * 80 * 100 / 99));
         grants.on_want(100);
         grants.on_want(90);
         assert_eq!(grants.place(), Waits::Active);
-        grants.pull();
-        grants.pull();
-        assert_eq!((grants.granted, grants.place()), (130, Waits::Idle));
+        assert_eq!(grants.pull(), grants.time);
+        assert_eq!(grants.pull(), Span::ps(grants.time.as_ps() * 35 / 65));
+        assert_eq!((grants.granted, grants.place()), (100, Waits::Idle));
         let mut unasked = 0;
         while grants.place() == Waits::Idle {
             grants.pull();
             unasked += 1;
         }
-        assert_eq!(unasked, (100 + 879 - 130) / 65);
+        assert_eq!(unasked, 879 / 65);
         assert_eq!(grants.place(), Waits::Nowhere);
         grants.on_want(grants.granted + 1);
         assert_eq!(grants.place(), Waits::Active);

@@ -106,10 +106,10 @@ impl UecReceiver {
         self.credit.as_ref().is_none_or(|grants| grants.waits == Waits::Nowhere)
     }
 
-    /// Grants the next credit.
-    pub fn pull(&mut self, config: &Config, net: &mut Net) {
-        let Some(grants) = &mut self.credit else { return };
-        grants.pull();
+    /// Grants the next credit; how long the host's next pull waits.
+    pub fn pull(&mut self, config: &Config, net: &mut Net) -> Span {
+        let Some(grants) = &mut self.credit else { return Span::ZERO };
+        let spacing = grants.pull();
         let report = Report { about: (0, 0), units: 0, base: 0, map: 0, ahead: 0, granted: grants.granted };
         let extension = net.extensions.put(&report.put());
         net.send(&Packet {
@@ -123,6 +123,7 @@ impl UecReceiver {
             size: config.header,
             flags: PULL.with(Flags::REVERSE),
         });
+        spacing
     }
 
     /// Keeps bytes from `first` to `beyond`; whether they are new.

@@ -359,7 +359,7 @@ impl UecSender {
         let Some(purse) = self.purse.as_mut().filter(|_| want.backlog > 0) else { return };
         let (patience, now) = (config.uec.timeout, net.now);
         if purse.asks_at(patience) <= now && self.turn.at <= now {
-            let extension = net.extensions.put(&super::wire::want(purse.ask(want, now)));
+            let extension = net.extensions.put(&super::wire::want(purse.ask_alone(want, now)));
             self.control(extension, None, config, net);
         }
         self.asks_at = self.purse.as_ref().map_or(Time::MAX, |purse| purse.asks_at(patience));
@@ -452,14 +452,6 @@ impl UecSender {
         }
         let window = i64::try_from(self.half.window.bytes()).unwrap_or(i64::MAX / 2);
         let nothing_behind = self.again.is_empty() && self.next >= self.half.written;
-        let asks = window - self.inflight < mtu
-            || window < config.uec.ack_bytes as i64
-            || nothing_behind
-            || again.is_some();
-        let flags = Flags::TRIMMABLE
-            .with_if(config.ect, config.ecn)
-            .with_if(ASKS, asks)
-            .with_if(Flags::RETRANSMITTED, again.is_some());
         self.half.counts.packets += 1;
         self.half.counts.retransmissions += u64::from(again.is_some());
         let packets = (window / mtu).max(1) as u64;
@@ -469,6 +461,16 @@ impl UecSender {
             Some((purse, behind)) => net.extensions.put(&want(purse.spend(size.into(), behind, now))),
             None => NONE,
         };
+        // A sender that may send no more asks, whether a window or credit stops it (uet-htsim 40ccb05, uec.cpp, for credit).
+        let asks = window - self.inflight < mtu
+            || window < config.uec.ack_bytes as i64
+            || nothing_behind
+            || again.is_some()
+            || self.purse.as_ref().is_some_and(|purse| !purse.allows());
+        let flags = Flags::TRIMMABLE
+            .with_if(config.ect, config.ecn)
+            .with_if(ASKS, asks)
+            .with_if(Flags::RETRANSMITTED, again.is_some());
         let mut packet = self.half.packet(seq, (size, flags), extension, now);
         packet.label = net.directory.routing.with_entropy(packet.label, entropy);
         net.send(&packet);
