@@ -38,5 +38,5 @@ def test_a_notebook_is_kept_without_outputs(path):
         assert cell.get("execution_count") is None
 
 
-def test_there_are_five():
-    assert len(NOTEBOOKS) == 5
+def test_there_are_seven():
+    assert len(NOTEBOOKS) == 7
