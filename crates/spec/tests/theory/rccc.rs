@@ -191,3 +191,21 @@ fn marks_choose_paths_without_a_window() {
     let [without, with] = ["oblivious", "bitmap"].map(over_the_slow_way);
     assert!(with < 0.7 * without, "{with} {without}");
 }
+
+/// UE 1.0.3 s.3.6.14: no marks at the last hop beside credit. They are legal, and said.
+#[test]
+fn marks_at_the_last_hop_are_said() {
+    let marks = json!({"queue": {"kmin": "20KB", "kmax": "80KB"}});
+    let plain = json!({"kind": "trimming", "limit": "1bdp", "header_limit": "none"});
+    let apart = with(marks.clone(), json!({"port": {"switch->*": {"queue": plain}}}));
+    let alone = with(marks.clone(), json!({"transport": {"receiver_credit": false}}));
+    for (changes, said) in [(marks, true), (apart, false), (alone, false), (json!({}), false)] {
+        let done = run(incast(2, 10, "nscc", changes));
+        let found = done
+            .simulation
+            .notes()
+            .iter()
+            .any(|note| note.contains("switch->r0") && note.contains("no marks there"));
+        assert_eq!(found, said, "{:?}", done.simulation.notes());
+    }
+}

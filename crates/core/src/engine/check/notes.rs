@@ -11,7 +11,7 @@ use crate::hosts::cell::Cell;
 use crate::net::port::WireFaults;
 use crate::packet::Flags;
 use crate::routing::choice::Ecmp;
-use crate::routing::graph::{Graph, NodeId};
+use crate::routing::graph::{Graph, NodeId, Role};
 use crate::transport::roce::settings::Verb;
 use crate::transport::{Config, TransportKind};
 use shallows_units::Time;
@@ -41,7 +41,35 @@ pub fn at_build(
     notes.extend(sprayed(experiment, parted));
     notes.extend(never_followed(experiment, timeline));
     notes.extend(timers_over_pauses(experiment));
+    notes.extend(marked_last_hops(experiment, graph, chosen));
     notes
+}
+
+/// UE 1.0.3 s.3.6.14: credit bounds what comes over the last hop, so that a mark there would slow a sender down twice.
+fn marked_last_hops(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>]) -> Option<String> {
+    let credited = |load: &&LoadSpec| Config::new(&load.transport).uec.credit;
+    let loads: Vec<String> = experiment.loads.iter().filter(credited).map(|load| load.name.clone()).collect();
+    if loads.is_empty() {
+        return None;
+    }
+    let mut seen = BTreeMap::new();
+    let mut marks = |port: &Chosen<'_>| {
+        let looked = || port.queue.show().get("kmin").is_some_and(|least| least != "none");
+        *seen.entry(std::ptr::from_ref(port.queue)).or_insert_with(looked)
+    };
+    let roles = graph.links.iter().map(|link| (graph.role(link.from), graph.role(link.to)));
+    let last = (0u32..).zip(roles).filter(|(_, roles)| *roles == (Role::Switch, Role::Host));
+    let ports: Vec<u32> =
+        last.map(|(number, _)| number).filter(|number| marks(&chosen[*number as usize])).collect();
+    let ports: Vec<String> = ports.into_iter().map(|number| graph.port_name(number)).collect();
+    (!ports.is_empty()).then(|| {
+        format!(
+            "traffic {}: {} mark packets, and receiver_credit bounds what comes over these ports already. Ultra Ethernet has no marks there: \
+             write a queue without kmin and kmax for them, in [port.\"NAME\"].",
+            names(&loads),
+            names(&ports)
+        )
+    })
 }
 
 /// IRN's timers are shorter than a pause may last: what waits is sent again.
