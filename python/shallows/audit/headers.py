@@ -1,0 +1,338 @@
+"""Packets with headers that switches read and write, and the ports that do so, for the rules of such protocols.
+
+No table has the headers. A rule derives from a sender's own packets and answers the values that it wrote,
+then follows each port through its arrivals, and then holds the sender to what its answers bring back.
+A port is followed while its arrivals are known: until the first time that a packet comes at the very time
+of its clock. A sender is judged until its first sign of a loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from shallows.audit.quantities import level
+from shallows.audit.rule import TCP
+from shallows.audit.trace import matches
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+    from shallows.audit.trace import Trace
+
+__all__ = ["Answer", "Arrival", "Port", "Sender", "Sent", "follow", "ports", "senders"]
+
+SYN, FIN = 2, 1
+"""Flags of RFC 9293 s.3.1."""
+USUAL = {
+    "rtt_by": "timestamps", "clock_grain": "0s", "opening": "handshake", "arithmetic": "exact",
+    "ack_every": 1, "ack_pieces": 1, "ack_repeats": 0, "ack_ahead": "none", "tail_loss_probe": False,
+}  # fmt: skip
+"""Settings with which each packet has an answer of its own, and each answer measures a round trip."""
+
+
+Name = tuple[int, int, int, int]
+"""A packet: its connection, its time of sending, its first byte and its size."""
+
+
+class Sent(NamedTuple):
+    """A packet as it leaves its sender."""
+
+    at: int
+    syn: bool
+    fin: bool
+    payload: int
+    extra: int
+    """Bytes beyond its data and the headers of TCP."""
+    remaining: float
+    """Bytes written and not acknowledged."""
+    trip: int
+    """The sender's smoothed round trip in ps, 0 before the first."""
+
+
+class Answer(NamedTuple):
+    """A packet that comes back to the sender."""
+
+    at: int
+    to: Name | None
+    """The packet that it answers."""
+    gained: int
+    """Bytes that it is the first to acknowledge."""
+    smoothed: int
+    """The round trip in ps, smoothed by RFC 6298, with this answer."""
+
+
+class Sender(NamedTuple):
+    """A connection as its sender sees it."""
+
+    number: int
+    place: str
+    settings: Mapping[str, Any]
+    mss: int
+    sent: dict[Name, Sent]
+    answers: list[Answer]
+    row_at: np.ndarray
+    rate: np.ndarray
+    cwnd: np.ndarray
+    starts: list[int]
+    """When the application writes."""
+    until: int
+    """Time of the first sign of a loss."""
+
+
+def senders(trace: Trace, name: str, kind: str) -> dict[int, Sender]:
+    """Connections over TCP with the control `kind`, by number."""
+    import polars as pl
+
+    own = {
+        load: about["transport"]
+        for load, about in trace.experiment["traffic"].items()
+        if about.get("transport", {}).get("cc", {}).get("kind") == kind
+    }
+    if not own:
+        return {}
+    if trace.warmup or trace.changes or trace.experiment["probe"]["classes"] != "*":
+        trace.skip(name, "tables begin at warmup, wires disturb packets, or classes are left out")
+        return {}
+    usual = {load for load, one in own.items() if one["profile"] in TCP and _usual(one)}
+    if len(usual) < len(own):
+        trace.skip(name, "some packets have no answer of their own, or clocks are coarse")
+        return {}
+    hops = trace.hops.filter(pl.col("traffic").is_in(list(own)) & (pl.col("trimmed") == 0))
+    left = hops.filter((pl.col("reverse") == 0) & (pl.col("from") == pl.col("src")))
+    back = (pl.col("reverse") == 1) & (pl.col("to") == pl.col("src")) & (pl.col("lost") == 0)
+    came = hops.filter(back & pl.col("landed_ps").is_not_null()).sort("landed_ps")
+    answers = came.partition_by("flow", as_dict=True)
+    traced = trace.tables["flow_trace"].partition_by("flow", as_dict=True)
+    written = trace.tables["messages"].sort("start_ps").partition_by("flow", as_dict=True)
+    found = {}
+    for key, rows in left.sort("stamp_ps", "seq").partition_by("flow", as_dict=True).items():
+        if key in traced:
+            texts = written.get(key)
+            of_app = (texts["start_ps"].to_list(), texts["bytes"].to_list()) if texts is not None else None
+            settings = own[rows["traffic"][0]]
+            found[int(key[0])] = _sender(settings, rows, answers.get(key, came.clear()), traced[key], of_app)
+    return found
+
+
+def _usual(settings: Mapping[str, Any]) -> bool:
+    return all(settings[key] == value for key, value in USUAL.items())
+
+
+def _sender(
+    settings: Mapping[str, Any], rows: pl.DataFrame, back: pl.DataFrame, traced: pl.DataFrame,
+    written: tuple[list[int], list[int]] | None,
+) -> Sender:  # fmt: skip
+    number = int(rows["flow"][0])
+    flags = [(flag & SYN > 0, flag & FIN > 0) for flag in rows["tcp_flags"].to_list()]
+    at, seq, payload, size, alone = (
+        rows[key].to_list() for key in ("stamp_ps", "seq", "payload", "size", "pure_ack")
+    )
+    row_at = traced["time_ps"].to_numpy().astype("i8")
+    exact = dict(zip(row_at.tolist(), traced["srtt_ps"].to_list(), strict=True))
+    texts, sizes = written or ([], [])
+    header = (level(settings["header"]) or (0, False))[0] + 12 * settings["timestamps"]
+    reached, until = 0, inf
+    sent: dict[Name, Sent] = {}
+    ends: dict[tuple[int, int], Name] = {}
+    landed, stamp, ack = (back[key].to_list() for key in ("landed_ps", "stamp_ps", "seq"))
+    answers: list[Answer] = []
+    una, least, smoothed, place, texts_seen, total = 0, 2**62, 0, 0, 0, 0.0
+    if written is None:
+        total = inf
+
+    def listen(now: float) -> None:
+        nonlocal una, least, smoothed, place, until
+        while place < len(landed) and landed[place] <= now:
+            trip, gained = landed[place] - stamp[place], max(ack[place] - una, 0)
+            least = min(least, trip)
+            # A FIN takes a number, and a header alone none.
+            to = next((ends[stamp[place], end] for end in (ack[place], ack[place] - 1, -1)
+                       if (stamp[place], end) in ends), None)  # fmt: skip
+            if gained or place == 0:
+                # RFC 6298 s.2.2 and s.2.3 in whole numbers (Jacobson 1988 appendix A), as the table has it.
+                smoothed = smoothed - smoothed // 8 + trip // 8 if smoothed else trip
+                recorded = exact.get(landed[place])
+                if recorded is not None and abs(recorded - smoothed) <= 8:
+                    smoothed = int(recorded)
+            elif to is None or sent[to].payload:
+                until = min(until, landed[place])
+            una += gained
+            answers.append(Answer(landed[place], to, gained, smoothed))
+            place += 1
+
+    for i in range(len(at)):
+        listen(at[i])
+        while texts_seen < len(texts) and texts[texts_seen] <= at[i]:
+            total += sizes[texts_seen]
+            texts_seen += 1
+        syn, fin = flags[i]
+        if alone[i]:
+            continue  # An acknowledgement of what the receiver sends.
+        end = seq[i] + payload[i]
+        if (payload[i] and seq[i] < reached) or (syn and i):
+            until = min(until, at[i])
+        reached = max(reached, end)
+        trip = max(smoothed, least) if smoothed else 0
+        key = (number, at[i], seq[i], size[i])
+        ends[at[i], end if payload[i] else -1] = key
+        sent[key] = Sent(at[i], syn, fin, payload[i], size[i] - payload[i] - header,
+                         max(total - una, 0), trip)  # fmt: skip
+    listen(inf)
+    return Sender(
+        number, str(rows["src"][0]), settings, (level(str(settings["mss"])) or (0, False))[0], sent, answers,
+        row_at, traced["pacing_bps"].fill_null(float("nan")).to_numpy(),
+        traced["cwnd_bytes"].fill_null(float("nan")).to_numpy(), texts, int(min(until, 2**62)),
+    )  # fmt: skip
+
+
+class Arrival(NamedTuple):
+    """A packet that comes to a port."""
+
+    at: int
+    key: Name | None
+    """None of an acknowledgement of the other direction."""
+    size: int
+    accepted: bool
+
+
+class Port(NamedTuple):
+    """A port with a controller, whose packets leave in the order in which they came."""
+
+    name: str
+    bps: int
+    settings: Mapping[str, Any]
+    arrivals: list[Arrival]
+    begun: np.ndarray
+    """When the transmission of each accepted packet begins, in their order."""
+    left: np.ndarray
+    total: np.ndarray
+    """Bytes of accepted packets, summed up."""
+    until: int
+    """The arrivals before are known."""
+
+    def waiting(self, now: int, accepted: int) -> int:
+        """Bytes that wait at `now`, after so many accepted packets came. One in transmission does not wait."""
+        started = min(int(self.begun.searchsorted(now, side="right")), accepted)
+        return int(self.total[accepted] - self.total[started])
+
+    def empty(self, now: int, accepted: int) -> bool:
+        """None of the packets that came is there at `now`."""
+        return int(self.left.searchsorted(now, side="right")) >= accepted
+
+
+def _controller(trace: Trace, port: str, switch: bool) -> Mapping[str, Any]:
+    found = trace.experiment.get("port_control", {}) if switch else {}
+    for names, over in trace.experiment.get("port", {}).items():
+        if "port_control" in over and any(matches(name.strip(), port) for name in names.split(",")):
+            found = over["port_control"]
+    return found
+
+
+def ports(trace: Trace, name: str, kind: str) -> Iterator[Port]:
+    """Ports with the controller `kind`. The arrivals of some are not known."""
+    import polars as pl
+
+    served = not (trace.experiment.get("pfc") or trace.experiment.get("priority"))
+    about = trace.ports.select("port", "is_switch", "rate_bps").iter_rows()
+    control = {port: (bool(switch), _controller(trace, port, bool(switch)), bps) for port, switch, bps in about}
+    own = [port for port, (_, settings, _) in control.items() if settings.get("kind") == kind]
+    rows = trace.hops.filter(pl.col("port").is_in(own)).partition_by("port", as_dict=True)
+    for port in own:
+        switch, settings, bps = control[port]
+        frame, lost = rows.get((port,)), trace.losses.filter(pl.col("port") == port)
+        if frame is None:
+            continue
+        if not switch:
+            frame = _at_host(trace, frame)
+        known = served and trace.fifo(port) and not frame["came"].null_count() and frame["came"].is_sorted()
+        if not known:
+            trace.skip(name, "a port does not serve in order, or its arrivals are not recorded")
+            frame = frame.with_columns(came=pl.col("time_ps"))
+        one = _port(port, bps, settings, frame, lost)
+        yield one if known else one._replace(until=-1)
+
+
+def _at_host(trace: Trace, frame: pl.DataFrame) -> pl.DataFrame:
+    """Packets of a host's port, which come there when they are sent.
+
+    An acknowledgement has another's time. It is sent when that one lands: data, or a SYN or FIN that comes back.
+    """
+    import polars as pl
+
+    answered = (pl.col("reverse") == 0) | (pl.col("tcp_flags") & (SYN | FIN) != 0)
+    here = (pl.col("to") == frame["from"][0]) & pl.col("landed_ps").is_not_null()
+    came = trace.hops.filter(answered & here)
+    came = came.select("flow", pl.col("landed_ps").alias("heard")).sort("heard")
+    takes = (pl.col("size").cast(pl.Int64) * 8 * 10**12 / pl.col("rate_bps").cast(pl.Int64)).ceil()
+    begun = (pl.col("time_ps") - takes.cast(pl.UInt64)).alias("begun")
+    frame = frame.with_columns(begun).join_asof(
+        came, left_on="begun", right_on="heard", by="flow", check_sortedness=False
+    )
+    own = (pl.col("pure_ack") == 0) & (pl.col("reverse") == 0)
+    return frame.with_columns(came=pl.when(own).then("stamp_ps").otherwise("heard"))
+
+
+def _port(port: str, bps: int, settings: Mapping[str, Any], frame: pl.DataFrame, lost: pl.DataFrame) -> Port:
+    import numpy as np
+
+    came, left, size = (frame[key].to_numpy().astype("i8") for key in ("came", "time_ps", "size"))
+    arrivals = [
+        *(Arrival(at, key, one, True) for at, key, one in zip(came.tolist(), _names(frame), size, strict=True)),
+        *(Arrival(at, key, key[3], False)
+          for at, key in zip(lost["time_ps"].to_list(), _names(lost), strict=True)),
+    ]  # fmt: skip
+    arrivals.sort(key=lambda one: one.at)
+    return Port(
+        port, bps, settings, arrivals, left - -(-size * 8 * 10**12 // bps), left,
+        np.concatenate([[0], np.cumsum(size)]), int(came[-1]) if len(came) else 0,
+    )  # fmt: skip
+
+
+def _names(frame: pl.DataFrame) -> Iterator[Name | None]:
+    columns = (frame[key].to_list() for key in ("flow", "stamp_ps", "seq", "size", "reverse"))
+    for flow, stamp, seq, size, reverse in zip(*columns, strict=True):
+        yield None if reverse else (flow, stamp, seq, size)
+
+
+class Law(Protocol):
+    """A port's law: its clock, which gives the time of the next tick or none, and what it writes."""
+
+    def wake(self, now: int) -> int:
+        """A packet comes while the clock sleeps."""
+        ...
+
+    def tick(self, now: int, accepted: int) -> Any:
+        """The time of the clock has come, after so many accepted packets came. `...`: the record leaves it open."""
+        ...
+
+    def tie(self, one: Arrival, accepted: int) -> bool:
+        """A packet comes at the very time of the clock, before it or after it. Whether the law goes on."""
+        ...
+
+    def arrive(self, one: Arrival, accepted: int) -> Any:
+        """A packet comes; what it is told here, or none if it carries no header."""
+        ...
+
+
+def follow(port: Port, law: Law, into: dict[Name, list[Any]]) -> None:
+    """Notes into `into` what each packet is told at `port`; `...` where that is not known."""
+    due: Any = None
+    accepted, known = 0, True
+    for one in port.arrivals:
+        known = known and one.at <= port.until
+        while known and due is not None and due < one.at:
+            due = law.tick(due, accepted)
+            known = due is not ...
+        if known and due == one.at:
+            # Which comes first is not recorded.
+            known = law.tie(one, accepted)
+            due = law.tick(due, accepted) if known else None
+        if known and due is None:
+            due = law.wake(one.at)
+        told = law.arrive(one, accepted) if known else ...
+        if told is not None and one.key is not None:
+            into.setdefault(one.key, []).append(told)
+        accepted += one.accepted
