@@ -34,6 +34,7 @@ RCP = {"kind": "rcp", "interval": "35us", "target": 0.95, "initial_rtt": "50us"}
 SDC = {"kind": "sdc", "interval": "25us"}
 CLASSES = {"kind": "sdc", "r_a": "10pkt", "r_b": "100pkt", "gamma_b": 0.5, "gamma_c": 0.4, "alpha_b": 0.8}
 RACS = {"kind": "racs", "size_scale": "20KB"}
+FEW = {"kind": "swift", "base_target": "5us", "hop_target": "1us", "scaling_min": 0.3, "min_window": 0.5}
 TWO = {"kind": "star", "senders": 6, "receivers": 2, "rate": "10Gbps", "delay": "5us"}
 DOCUMENTS = {
     "dctcp": {"duration": "5ms"},
@@ -119,6 +120,16 @@ DOCUMENTS = {
     },
     "timely, patched": {
         "duration": "5ms", "queue": DEEP, "transport": ROCE | {"cc": SLOW | {"law": "patched"}},
+    },
+    "swift": {"duration": "5ms", "queue": LONG, "transport": {"cc": "swift"}, "traffic": MIXED},
+    "swift of many": {
+        "duration": "5ms", "queue": LONG, "transport": {"cc": FEW},
+        "topology": {"kind": "star", "senders": 40, "rate": "10Gbps", "delay": "5us"},
+    },
+    "swift over roce": {
+        "duration": "3ms", "queue": DEEP, "transport": ROCE | {"cc": "swift"},
+        "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
+        "traffic": {"long": {"kind": "bulk", "from": "h*", "to": "h3"}},
     },
     "rcp": {"duration": "6ms", "queue": LONG, "port_control": RCP, "transport": {"cc": "rcp"}},
     "rcp by averages": {
@@ -283,6 +294,18 @@ MUTANTS = [
     ("timely", "timely by windows", control("samples", "segment")),
     ("timely", "timely, patched", control("law", "original")),
     ("timely", "timely, patched", control("beta", 0.0081)),
+    ("swift", "swift", control("base_target", "22us")),
+    ("swift", "swift", control("hop_target", "3.1us")),
+    ("swift", "swift", control("scaling_range", "101us")),
+    ("swift", "swift", control("scaling_max", 101.0)),
+    ("swift", "swift", control("ai", 1.01)),
+    ("swift", "swift", control("beta", 0.81)),
+    ("swift", "swift", control("max_decrease", 0.2)),
+    ("swift", "swift", transport("initial_window", "9pkt")),
+    ("swift", "swift of many", control("scaling_min", 0.31)),
+    ("swift", "swift of many", control("min_window", 0.51)),
+    ("swift", "swift of many", column("flow_trace", "pacing_bps", lambda it: it * 1.00001)),
+    ("swift", "swift over roce", control("hop_target", "3.1us")),
     ("rcp", "rcp", controller("alpha", 0.404)),
     ("rcp", "rcp", controller("beta", 0.404)),
     ("rcp", "rcp", controller("interval", "36us")),

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shallows.audit import buffers, controllers, explicit, loads, overloads, rates, recovery, rules, windows  # noqa: F401  Each module lists its rules.
+from shallows.audit import buffers, controllers, delays, explicit, loads, overloads, rates, recovery, rules, windows  # noqa: F401  Each module lists its rules.
 from shallows.audit.rule import RULES, Breach
 from shallows.audit.trace import Trace
 

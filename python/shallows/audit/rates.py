@@ -50,11 +50,14 @@ class Sender(NamedTuple):
     row_at: np.ndarray
     rate: np.ndarray
     alpha: np.ndarray
+    cwnd: np.ndarray
+    smoothed: np.ndarray
+    """The smoothed round trip in ps."""
     until: int
     """Time of the first sign of a loss."""
 
 
-def _senders(trace: Trace, name: str, kind: str) -> Iterator[Sender]:
+def senders(trace: Trace, name: str, kind: str) -> Iterator[Sender]:
     """Senders with the control `kind`."""
     import polars as pl
 
@@ -87,7 +90,7 @@ def _senders(trace: Trace, name: str, kind: str) -> Iterator[Sender]:
             int(key[0]), str(data["src"][0]), settings, settings["profile"] == "roce",
             int(data["rate_bps"][0]), events, rows["time_ps"].to_numpy().astype("i8"),
             rows["pacing_bps"].fill_null(float("nan")).to_numpy(),
-            rows["alpha"].fill_null(float("nan")).to_numpy(), until,
+            *(rows[key].fill_null(float("nan")).to_numpy() for key in ("alpha", "cwnd_bytes", "srtt_ps")), until,
         )  # fmt: skip
 
 
@@ -294,7 +297,7 @@ class _Notified:
 )
 def follows_notifications(trace: Trace) -> Iterator[Breach]:
     """DCQCN's rate and alpha, computed again from notifications, timers and bytes, are the recorded ones."""
-    for one in _senders(trace, "dcqcn", "dcqcn"):
+    for one in senders(trace, "dcqcn", "dcqcn"):
         law = _Notified(one)
         yield from _held(one, law.card.rate, law, 1e-9)
 
@@ -386,6 +389,6 @@ class _Sampled:
 @rule("timely", "Mittal 2015 algorithm 1, Zhu 2016 eqs. (28) to (30): a rate by round trip and gradient")
 def follows_gradients(trace: Trace) -> Iterator[Breach]:
     """TIMELY's rate, computed again from the round trips of its segments, is the recorded one."""
-    for one in _senders(trace, "timely", "timely"):
+    for one in senders(trace, "timely", "timely"):
         law = _Sampled(one)
         yield from _held(one, law.gradient.rate, law, SAMPLE)
