@@ -116,7 +116,7 @@ def _events(data: Any, answers: Any, never: int) -> tuple[list[Event], int]:
     gained = np.diff(base)
     stamp = answers["stamp_ps"].to_numpy().astype("i8")
     echo = (answers["tcp_flags"].to_numpy() & 0x40) != 0
-    held = answers["sack0_first"].is_not_null().to_numpy() & is_ack
+    held = (answers["held"].to_numpy() > 0) & is_ack
     odd = landed[held | (answers["nak"].fill_null(0).to_numpy() == 1) | (is_ack & (gained == 0))]
     sent = reached[np.searchsorted(at, landed, side="left")]
     came = [
