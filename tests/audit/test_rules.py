@@ -27,7 +27,13 @@ DEEP = {"kind": "threshold", "limit": "none", "mark_at": "20pkt"}
 SLOW = {"kind": "timely", "initial_rate": "3Gbps", "t_low": "30us", "t_high": "100us"}
 LONG = {"kind": "drop-tail", "limit": "400pkt"}
 MIXED = {
-    name: {"kind": "poisson", "from": "s*", "to": "r0", "every": every, "sizes": {"kind": "fixed", "bytes": size}}
+    name: {
+        "kind": "poisson",
+        "from": "s*",
+        "to": "r0",
+        "every": every,
+        "sizes": {"kind": "fixed", "bytes": size},
+    }
     for name, every, size in (("small", "80us", "15KB"), ("large", "600us", "300KB"))
 }
 RCP = {"kind": "rcp", "interval": "35us", "target": 0.95, "initial_rtt": "50us"}
@@ -142,6 +148,15 @@ DOCUMENTS = {
     },
     "racs": {
         "duration": "6ms", "queue": LONG, "port_control": "racs", "transport": {"cc": RACS}, "traffic": MIXED,
+    },
+    "racs of messages": {
+        "duration": "6ms", "queue": LONG, "port_control": "racs", "transport": {"cc": RACS},
+        "traffic": {
+            "m": {
+                "kind": "messages", "from": "s*", "to": "r0", "bytes": "21KB", "interval": "2ms",
+                "stagger": "300us",
+            },
+        },
     },
     "sdc": {
         "duration": "6ms", "queue": LONG, "port_control": SDC, "transport": {"cc": CLASSES}, "traffic": MIXED,
@@ -324,6 +339,7 @@ MUTANTS = [
     ("racs", "racs", controller("drain", 0.149)),
     ("racs", "racs", controller("initial_slot", "280us")),
     ("racs", "racs", column("flow_trace", "pacing_bps", lambda it: it * 1.00001)),
+    ("racs", "racs of messages", control("w_max", 8.9)),
     ("sdc", "sdc", controller("interval", "26us")),
     ("sdc", "sdc", control("r_a", "11pkt")),
     ("sdc", "sdc", control("r_b", "99pkt")),

@@ -1,4 +1,4 @@
-"""The rule of Swift: a window that keeps the round trip at a target, from the connection's start to its first loss."""
+"""The rule of Swift: a window that keeps the round trip at a target, until the connection's first loss."""
 
 from __future__ import annotations
 
@@ -80,7 +80,9 @@ class _Delay:
                 yield self.window, self.shrunk
 
 
-@rule("swift", "Kumar 2020 algorithm 1: additive increase below a target delay, a decrease by the excess above")
+@rule(
+    "swift", "Kumar 2020 algorithm 1: additive increase below a target delay, a decrease by the excess above"
+)
 def keeps_target(trace: Trace) -> Iterator[Breach]:
     """Swift's window, computed again from its round trips, is the recorded one."""
     every = list(senders(trace, "swift", "swift"))
@@ -127,6 +129,8 @@ def _follows(one: Sender, law: _Delay) -> Iterator[Breach]:
         law.window, law.shrunk = (near or ways)[0]
         paced = 8 * law.mss * law.window / (law.smoothed / 1e12)
         if law.window < 1 and not more and abs(one.rate[row] - paced) > 1 + 1e-6 * paced:
-            text = f"flow {one.number} sends {one.rate[row]:.0f} b/s with a window of {law.window:.3f} segments"
+            text = (
+                f"flow {one.number} sends {one.rate[row]:.0f} b/s with a window of {law.window:.3f} segments"
+            )
             yield Breach(f"{text}, and {paced:.0f} are due", event.at, one.place)
             return

@@ -58,7 +58,7 @@ def _paced(one: Sender, told: Told, rates: Callable[[Sent], bool]) -> Iterator[B
 
 
 class _Offer:
-    """RCP's port: Dukkipati 2005 s.3 eq. (2). Average, first and least rate are those of its authors' rcp.cc."""
+    """RCP's port: Dukkipati 2005 s.3 eq. (2), with the average and the least rate of its authors' rcp.cc."""
 
     def __init__(self, port: Port, packets: Mapping[Name, Sent]) -> None:
         own = port.settings
@@ -205,7 +205,8 @@ def _claims(one: Sender) -> dict[Name, tuple[Sent, float, float]]:
     for key, packet in one.sent.items():
         if packet.extra >= REQUEST:
             weight = 0.0 if packet.fin else cc["w_min"] + cc["w_max"] * exp(-packet.remaining / scale)
-            found[key] = (packet, before, weight)
+            # s.4.1.1: a SYN has no weight before it.
+            found[key] = (packet, 0.0 if packet.syn else before, weight)
             before = weight
     return found
 

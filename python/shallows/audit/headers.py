@@ -1,4 +1,4 @@
-"""Packets with headers that switches read and write, and the ports that do so, for the rules of such protocols.
+"""Packets with headers that switches read and write, and the ports that do so.
 
 No table has the headers. A rule derives from a sender's own packets and answers the values that it wrote,
 then follows each port through its arrivals, and then holds the sender to what its answers bring back.
@@ -47,7 +47,7 @@ class Sent(NamedTuple):
     extra: int
     """Bytes beyond its data and the headers of TCP."""
     remaining: float
-    """Bytes written and not acknowledged."""
+    """Bytes written and not acknowledged, or announced by a SYN."""
     trip: int
     """The sender's smoothed round trip in ps, 0 before the first."""
 
@@ -110,10 +110,9 @@ def senders(trace: Trace, name: str, kind: str) -> dict[int, Sender]:
     found = {}
     for key, rows in left.sort("stamp_ps", "seq").partition_by("flow", as_dict=True).items():
         if key in traced:
-            texts = written.get(key)
-            of_app = (texts["start_ps"].to_list(), texts["bytes"].to_list()) if texts is not None else None
-            settings = own[rows["traffic"][0]]
-            found[int(key[0])] = _sender(settings, rows, answers.get(key, came.clear()), traced[key], of_app)
+            texts, settings = written.get(key), own[rows["traffic"][0]]
+            app = (texts["start_ps"].to_list(), texts["bytes"].to_list()) if texts is not None else None
+            found[int(key[0])] = _sender(settings, rows, answers.get(key, came.clear()), traced[key], app)
     return found
 
 
@@ -121,70 +120,74 @@ def _usual(settings: Mapping[str, Any]) -> bool:
     return all(settings[key] == value for key, value in USUAL.items())
 
 
+class _Answers:
+    """The answers of a connection in their order, with the state that they leave its sender in."""
+
+    def __init__(self, back: pl.DataFrame, smoothed: Mapping[int, float]) -> None:
+        self.rows = back.select("landed_ps", "stamp_ps", "seq").rows()
+        self.recorded, self.found = smoothed, list[Answer]()
+        self.una, self.least, self.smoothed, self.odd = 0, 2**62, 0, inf
+        """`odd`: the time of the first one that acknowledges nothing new."""
+
+    def advance(self, now: float, sent: Mapping[Name, Sent], ends: Mapping[tuple[int, int], Name]) -> None:
+        """Takes in those that land until `now`."""
+        while len(self.found) < len(self.rows) and self.rows[len(self.found)][0] <= now:
+            landed, stamp, ack = self.rows[len(self.found)]
+            trip, gained = landed - stamp, max(ack - self.una, 0)
+            # A FIN takes a number, and a header alone none.
+            names = (ends.get((stamp, end)) for end in (ack, ack - 1, -1))
+            to = next((one for one in names if one), None)
+            self.least = min(self.least, trip)
+            if gained or not self.found:
+                self.smooth(trip, self.recorded.get(landed))
+            elif to is None or sent[to].payload:
+                self.odd = min(self.odd, landed)
+            self.una += gained
+            self.found.append(Answer(landed, to, gained, self.smoothed))
+
+    def smooth(self, trip: int, recorded: float | None) -> None:
+        """RFC 6298 s.2.2 and s.2.3 in whole numbers (Jacobson 1988 appendix A), as the table has them."""
+        self.smoothed = self.smoothed - self.smoothed // 8 + trip // 8 if self.smoothed else trip
+        if recorded is not None and abs(recorded - self.smoothed) <= 8:
+            self.smoothed = int(recorded)
+
+
 def _sender(
     settings: Mapping[str, Any], rows: pl.DataFrame, back: pl.DataFrame, traced: pl.DataFrame,
     written: tuple[list[int], list[int]] | None,
 ) -> Sender:  # fmt: skip
-    number = int(rows["flow"][0])
-    flags = [(flag & SYN > 0, flag & FIN > 0) for flag in rows["tcp_flags"].to_list()]
-    at, seq, payload, size, alone = (
-        rows[key].to_list() for key in ("stamp_ps", "seq", "payload", "size", "pure_ack")
-    )
+    number, header = int(rows["flow"][0]), (level(settings["header"]) or (0, False))[0]
+    header += 12 * settings["timestamps"]
     row_at = traced["time_ps"].to_numpy().astype("i8")
-    exact = dict(zip(row_at.tolist(), traced["srtt_ps"].to_list(), strict=True))
-    texts, sizes = written or ([], [])
-    header = (level(settings["header"]) or (0, False))[0] + 12 * settings["timestamps"]
-    reached, until = 0, inf
+    answers = _Answers(back, dict(zip(row_at.tolist(), traced["srtt_ps"].to_list(), strict=True)))
+    # Without a message there is no end of the data.
+    starts, sizes = written or ([], [])
+    begun, total, reached, again = 0, 0.0 if written else inf, 0, inf
     sent: dict[Name, Sent] = {}
     ends: dict[tuple[int, int], Name] = {}
-    landed, stamp, ack = (back[key].to_list() for key in ("landed_ps", "stamp_ps", "seq"))
-    answers: list[Answer] = []
-    una, least, smoothed, place, texts_seen, total = 0, 2**62, 0, 0, 0, 0.0
-    if written is None:
-        total = inf
-
-    def listen(now: float) -> None:
-        nonlocal una, least, smoothed, place, until
-        while place < len(landed) and landed[place] <= now:
-            trip, gained = landed[place] - stamp[place], max(ack[place] - una, 0)
-            least = min(least, trip)
-            # A FIN takes a number, and a header alone none.
-            to = next((ends[stamp[place], end] for end in (ack[place], ack[place] - 1, -1)
-                       if (stamp[place], end) in ends), None)  # fmt: skip
-            if gained or place == 0:
-                # RFC 6298 s.2.2 and s.2.3 in whole numbers (Jacobson 1988 appendix A), as the table has it.
-                smoothed = smoothed - smoothed // 8 + trip // 8 if smoothed else trip
-                recorded = exact.get(landed[place])
-                if recorded is not None and abs(recorded - smoothed) <= 8:
-                    smoothed = int(recorded)
-            elif to is None or sent[to].payload:
-                until = min(until, landed[place])
-            una += gained
-            answers.append(Answer(landed[place], to, gained, smoothed))
-            place += 1
-
-    for i in range(len(at)):
-        listen(at[i])
-        while texts_seen < len(texts) and texts[texts_seen] <= at[i]:
-            total += sizes[texts_seen]
-            texts_seen += 1
-        syn, fin = flags[i]
-        if alone[i]:
-            continue  # An acknowledgement of what the receiver sends.
-        end = seq[i] + payload[i]
-        if (payload[i] and seq[i] < reached) or (syn and i):
-            until = min(until, at[i])
-        reached = max(reached, end)
-        trip = max(smoothed, least) if smoothed else 0
-        key = (number, at[i], seq[i], size[i])
-        ends[at[i], end if payload[i] else -1] = key
-        sent[key] = Sent(at[i], syn, fin, payload[i], size[i] - payload[i] - header,
-                         max(total - una, 0), trip)  # fmt: skip
-    listen(inf)
+    names = ("stamp_ps", "seq", "payload", "size", "tcp_flags", "pure_ack")
+    for at, seq, payload, size, flags, alone in rows.select(names).iter_rows():
+        answers.advance(at, sent, ends)
+        while begun < len(starts) and starts[begun] <= at:
+            total += sizes[begun]
+            begun += 1
+        if alone:
+            continue  # It acknowledges what the receiver sends.
+        if (payload and seq < reached) or (flags & SYN and sent):
+            again = min(again, at)
+        reached = max(reached, seq + payload)
+        trip = max(answers.smoothed, answers.least) if answers.smoothed else 0
+        key = (number, at, seq, size)
+        ends[at, seq + payload if payload else -1] = key
+        extra, rest = size - payload - header, max(total - answers.una, 0)
+        if flags & SYN and sizes:
+            rest = max(rest, sizes[0])  # A SYN announces what the connection is opened for.
+        sent[key] = Sent(at, flags & SYN > 0, flags & FIN > 0, payload, extra, rest, trip)
+    answers.advance(inf, sent, ends)
     return Sender(
-        number, str(rows["src"][0]), settings, (level(str(settings["mss"])) or (0, False))[0], sent, answers,
-        row_at, traced["pacing_bps"].fill_null(float("nan")).to_numpy(),
-        traced["cwnd_bytes"].fill_null(float("nan")).to_numpy(), texts, int(min(until, 2**62)),
+        number, str(rows["src"][0]), settings, (level(str(settings["mss"])) or (0, False))[0], sent,
+        answers.found, row_at, traced["pacing_bps"].fill_null(float("nan")).to_numpy(),
+        traced["cwnd_bytes"].fill_null(float("nan")).to_numpy(), starts, int(min(again, answers.odd, 2**62)),
     )  # fmt: skip
 
 
@@ -199,24 +202,31 @@ class Arrival(NamedTuple):
 
 
 class Port(NamedTuple):
-    """A port with a controller, whose packets leave in the order in which they came."""
+    """A port with a controller."""
 
     name: str
     bps: int
     settings: Mapping[str, Any]
     arrivals: list[Arrival]
     begun: np.ndarray
-    """When the transmission of each accepted packet begins, in their order."""
+    """When the transmissions begin, in their order."""
     left: np.ndarray
+    """When they end."""
+    place: np.ndarray
+    """The place of each packet in the order of arrivals that are accepted."""
     total: np.ndarray
-    """Bytes of accepted packets, summed up."""
+    """Bytes of accepted packets in the order of arrivals, summed up."""
+    sent: np.ndarray
+    """Bytes in the order of transmissions, summed up."""
     until: int
     """The arrivals before are known."""
 
     def waiting(self, now: int, accepted: int) -> int:
-        """Bytes that wait at `now`, after so many accepted packets came. One in transmission does not wait."""
-        started = min(int(self.begun.searchsorted(now, side="right")), accepted)
-        return int(self.total[accepted] - self.total[started])
+        """Bytes that wait at `now`, after so many accepted packets. One in transmission does not wait."""
+        started, beyond = self.begun.searchsorted([now, now + 1])
+        if beyond > started and self.place[started] < accepted:
+            started += 1
+        return int(self.total[accepted] - self.sent[started])
 
     def empty(self, now: int, accepted: int) -> bool:
         """None of the packets that came is there at `now`."""
@@ -237,7 +247,9 @@ def ports(trace: Trace, name: str, kind: str) -> Iterator[Port]:
 
     served = not (trace.experiment.get("pfc") or trace.experiment.get("priority"))
     about = trace.ports.select("port", "is_switch", "rate_bps").iter_rows()
-    control = {port: (bool(switch), _controller(trace, port, bool(switch)), bps) for port, switch, bps in about}
+    control = {
+        port: (bool(switch), _controller(trace, port, bool(switch)), bps) for port, switch, bps in about
+    }
     own = [port for port, (_, settings, _) in control.items() if settings.get("kind") == kind]
     rows = trace.hops.filter(pl.col("port").is_in(own)).partition_by("port", as_dict=True)
     for port in own:
@@ -247,7 +259,9 @@ def ports(trace: Trace, name: str, kind: str) -> Iterator[Port]:
             continue
         if not switch:
             frame = _at_host(trace, frame)
-        known = served and trace.fifo(port) and not frame["came"].null_count() and frame["came"].is_sorted()
+        # A host's port may choose its next packet, if it loses none.
+        in_order = trace.fifo(port) if switch else not len(lost)
+        known = served and in_order and not frame["came"].null_count()
         if not known:
             trace.skip(name, "a port does not serve in order, or its arrivals are not recorded")
             frame = frame.with_columns(came=pl.col("time_ps"))
@@ -258,37 +272,42 @@ def ports(trace: Trace, name: str, kind: str) -> Iterator[Port]:
 def _at_host(trace: Trace, frame: pl.DataFrame) -> pl.DataFrame:
     """Packets of a host's port, which come there when they are sent.
 
-    An acknowledgement has another's time. It is sent when that one lands: data, or a SYN or FIN that comes back.
+    An acknowledgement has another's time. It is sent when that one lands: data, or an answer with SYN or FIN.
     """
     import polars as pl
 
     answered = (pl.col("reverse") == 0) | (pl.col("tcp_flags") & (SYN | FIN) != 0)
     here = (pl.col("to") == frame["from"][0]) & pl.col("landed_ps").is_not_null()
     came = trace.hops.filter(answered & here)
-    came = came.select("flow", pl.col("landed_ps").alias("heard")).sort("heard")
+    came = came.select("flow", pl.col("landed_ps").alias("answered")).sort("answered")
     takes = (pl.col("size").cast(pl.Int64) * 8 * 10**12 / pl.col("rate_bps").cast(pl.Int64)).ceil()
     begun = (pl.col("time_ps") - takes.cast(pl.UInt64)).alias("begun")
     frame = frame.with_columns(begun).join_asof(
-        came, left_on="begun", right_on="heard", by="flow", check_sortedness=False
+        came, left_on="begun", right_on="answered", by="flow", check_sortedness=False
     )
     own = (pl.col("pure_ack") == 0) & (pl.col("reverse") == 0)
-    return frame.with_columns(came=pl.when(own).then("stamp_ps").otherwise("heard"))
+    return frame.with_columns(came=pl.when(own).then("stamp_ps").otherwise("answered"))
 
 
 def _port(port: str, bps: int, settings: Mapping[str, Any], frame: pl.DataFrame, lost: pl.DataFrame) -> Port:
     import numpy as np
 
     came, left, size = (frame[key].to_numpy().astype("i8") for key in ("came", "time_ps", "size"))
-    arrivals = [
-        *(Arrival(at, key, one, True) for at, key, one in zip(came.tolist(), _names(frame), size, strict=True)),
-        *(Arrival(at, key, key[3], False)
-          for at, key in zip(lost["time_ps"].to_list(), _names(lost), strict=True)),
-    ]  # fmt: skip
+    begun = left - -(-size * 8 * 10**12 // bps)
+    arrivals = [Arrival(*one, True) for one in zip(came.tolist(), _names(frame), size.tolist(), strict=True)]
+    refused = zip(lost["time_ps"].to_list(), _names(lost), lost["size"].to_list(), strict=True)
+    arrivals += [Arrival(*one, False) for one in refused]
     arrivals.sort(key=lambda one: one.at)
-    return Port(
-        port, bps, settings, arrivals, left - -(-size * 8 * 10**12 // bps), left,
-        np.concatenate([[0], np.cumsum(size)]), int(came[-1]) if len(came) else 0,
-    )  # fmt: skip
+    order = np.argsort(came, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    if np.all(np.diff(came) >= 0):
+        until = came[-1]
+    else:
+        # Packets that are there at the end came after the port was last at rest.
+        until = begun[np.flatnonzero(np.diff(left, prepend=0) > left - begun)[-1]]
+    total, sent = (np.concatenate([[0], np.cumsum(each)]) for each in (size[order], size))
+    return Port(port, bps, settings, arrivals, begun, left, place, total, sent, int(until))
 
 
 def _names(frame: pl.DataFrame) -> Iterator[Name | None]:
@@ -305,7 +324,7 @@ class Law(Protocol):
         ...
 
     def tick(self, now: int, accepted: int) -> Any:
-        """The time of the clock has come, after so many accepted packets came. `...`: the record leaves it open."""
+        """The time of the clock has come, after so many accepted packets. `...` if the rest is not known."""
         ...
 
     def tie(self, one: Arrival, accepted: int) -> bool:

@@ -57,7 +57,7 @@ class _Router:
         self.waits, self.looked = self.port.waiting(now, accepted), now
 
     def highest(self, now: int) -> int | None:
-        """The highest class with a flow. A claim fades between one and two times `expiry` after it was made."""
+        """The highest class with a flow. A claim fades in the second `expiry` after it was made."""
         for flow, (_, made) in list(self.members.items()):
             if made + self.expiry > now:
                 break
@@ -121,7 +121,7 @@ def _classes(one: Sender) -> dict[Name, tuple[Sent, int, bool]]:
     return {
         key: (packet, _class(cc, one.mss, packet.remaining), packet.extra > usual)
         for key, packet in one.sent.items()
-        if packet.remaining or packet.fin or not packet.syn
+        if packet.extra > usual or not packet.syn
     }
 
 
@@ -145,8 +145,10 @@ class _Window:
             return {0, number}
         return {0} if number <= highest else {number}
 
-    def after(self, now: int, gained: int, smoothed: int, told: _Load, number: int) -> Iterator[tuple[float, bool, float]]:
-        """The windows that may follow, each with whether overload has been met, and until when no other counts."""
+    def after(
+        self, now: int, gained: int, smoothed: int, told: _Load, number: int
+    ) -> Iterator[tuple[float, bool, float]]:
+        """The windows that may follow, whether overload was met, and until when no other counts."""
         doubt = 1e-6  # The factor travels in single precision.
         for behaves in self.behaviours(number, told.highest):
             gamma, alpha, beta = (self.cc[f"{key}_{'abcde'[behaves]}"] for key in ("gamma", "alpha", "beta"))
@@ -169,7 +171,9 @@ def _windows(one: Sender, told: Mapping[Name, list[Any]]) -> Iterator[Breach]:
     if not last or one.row_at[0] >= one.until:
         return
     if abs(one.cwnd[0] - law.cwnd) > 1:
-        text = f"flow {one.number} begins with a window of {one.cwnd[0]:.0f} bytes, and {law.cwnd:.0f} are due"
+        text = (
+            f"flow {one.number} begins with a window of {one.cwnd[0]:.0f} bytes, and {law.cwnd:.0f} are due"
+        )
         yield Breach(text, int(one.row_at[0]), one.place)
         return
     sent, next_sent, remaining = list(one.sent.values()), 0, inf
@@ -214,7 +218,7 @@ def _windows(one: Sender, told: Mapping[Name, list[Any]]) -> Iterator[Breach]:
 
 @rule("sdc", "Munir 2012 s.3.2 eqs. (3.1) to (3.4): a load factor at each port, and windows by class")
 def follows_loads(trace: Trace) -> Iterator[Breach]:
-    """SDC's windows, computed again from the load factors and classes of their paths, are the recorded ones."""
+    """SDC's windows, computed again from load factors and classes, are the recorded ones."""
     found = senders(trace, "sdc", "sdc")
     if any(one.settings["growth"] != "bytes" for one in found.values()):
         return trace.skip("sdc", "windows grow by acknowledgements, or by what SACK reports")

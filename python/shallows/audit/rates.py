@@ -86,11 +86,14 @@ def senders(trace: Trace, name: str, kind: str) -> Iterator[Sender]:
             continue
         events, until = _events(data, by_answers.get(key, answers.clear()), trace.duration + 1)
         rows = by_rows[key]
+        pace, alpha, cwnd, smoothed = (
+            rows[name].fill_null(float("nan")).to_numpy()
+            for name in ("pacing_bps", "alpha", "cwnd_bytes", "srtt_ps")
+        )
         yield Sender(
             int(key[0]), str(data["src"][0]), settings, settings["profile"] == "roce",
-            int(data["rate_bps"][0]), events, rows["time_ps"].to_numpy().astype("i8"),
-            rows["pacing_bps"].fill_null(float("nan")).to_numpy(),
-            *(rows[key].fill_null(float("nan")).to_numpy() for key in ("alpha", "cwnd_bytes", "srtt_ps")), until,
+            int(data["rate_bps"][0]), events, rows["time_ps"].to_numpy().astype("i8"), pace,
+            alpha, cwnd, smoothed, until,
         )  # fmt: skip
 
 

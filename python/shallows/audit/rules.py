@@ -64,7 +64,9 @@ def keeps_content(trace: Trace) -> Iterator[Breach]:
     data = trace.hops.lazy().filter(own).select(needed).filter(at_host <= 1)
     one = pl.col("payload").n_unique().over("name"), pl.col("size").n_unique().over("name")
     wrong = data.filter((pl.col("payload").max().over("name") > 0) & ((one[0] > 1) | (one[1] > 1)))
-    yield from first(wrong.collect(), "packet {seq} of flow {flow} has {payload} bytes of data, and others elsewhere")
+    yield from first(
+        wrong.collect(), "packet {seq} of flow {flow} has {payload} bytes of data, and others elsewhere"
+    )
 
 
 @rule("conservation", "conservation of packets: each that came has left, was lost, or is held")
@@ -175,8 +177,8 @@ def propagates(trace: Trace) -> Iterator[Breach]:
         return trace.skip("propagation", "links or wires change")
     took = (pl.col("landed_ps") - pl.col("time_ps")).alias("took")
     rows = trace.hops.lazy().select("port", "seq", "flow", "time_ps", took)
-    usual = rows.filter(pl.col("took").is_not_null()).group_by("port")
-    usual = usual.agg(pl.col("took").mode().min().alias("usual")).collect()
+    by_port = rows.filter(pl.col("took").is_not_null()).group_by("port")
+    usual = by_port.agg(pl.col("took").mode().min().alias("usual")).collect()
     wrong = rows.join(usual.lazy(), on="port").filter(pl.col("took") != pl.col("usual")).collect()
     text = "packet {seq} of flow {flow} takes {took} ps, and others take {usual} ps"
     yield from first(wrong, text)
@@ -461,7 +463,12 @@ def delivers(trace: Trace) -> Iterator[Breach]:
     end = pl.col("seq") + pl.col("payload")
     reached = end.cum_max().over("flow").shift(1).over("flow").fill_null(0)
     new = pl.max_horizontal(end, reached) - pl.max_horizontal(pl.col("seq"), reached)
-    landed = data.with_columns(new.alias("new")).group_by("flow").agg(pl.col("new").sum().alias("landed")).collect()
+    landed = (
+        data.with_columns(new.alias("new"))
+        .group_by("flow")
+        .agg(pl.col("new").sum().alias("landed"))
+        .collect()
+    )
     rows = flows.join(landed, left_on="id", right_on="flow", how="left").with_columns(
         pl.col("landed").fill_null(0), pl.col("dst").alias("port"))  # fmt: skip
     text = "flow {id} counts {arrived_bytes} bytes, and {landed} landed"

@@ -90,7 +90,7 @@ class Trace:
 
     @cached_property
     def _types(self) -> dict[str, pl.Enum]:
-        """Names as numbers: those of nodes, ports, loads and disciplines. A trace has each name millions of times."""
+        """Numbers for the names of nodes, ports, loads and disciplines, of which a trace has millions."""
         import polars as pl
 
         packets, ports = self.tables["packets"], self.ports
@@ -109,8 +109,12 @@ class Trace:
         """What a departure takes from its port."""
         import polars as pl
 
-        ends = self.ports.select("port", "number", "from", "to", pl.col("is_switch").cast(pl.UInt8), "kind", "rate_bps")
-        return ends.cast({pl.String: pl.String, **{name: self._types[name] for name in ("port", "from", "to", "kind")}})
+        ends = self.ports.select(
+            "port", "number", "from", "to", pl.col("is_switch").cast(pl.UInt8), "kind", "rate_bps"
+        )
+        return ends.with_columns(
+            pl.col(name).cast(self._types[name]) for name in ("port", "from", "to", "kind")
+        )
 
     @cached_property
     def _rows(self) -> pl.DataFrame:
@@ -118,11 +122,11 @@ class Trace:
         import polars as pl
 
         table, types = self.tables["packets"], self._types
-        blocks = [pl.col(f"sack{i}_beyond") - pl.col(f"sack{i}_first") for i in range(4)]
+        blocks = [(pl.col(f"sack{i}_beyond") - pl.col(f"sack{i}_first")).fill_null(0) for i in range(4)]
         lean = table.lazy().select(
             "time_ps", "landed_ps", "flow", "seq", "stamp_ps", *_narrowed(table), _name(),
             *(pl.col(name).cast(types[name]) for name in ("port", "traffic", "src", "dst")),
-            pl.sum_horizontal(one.fill_null(0) for one in blocks).clip(0, 2**32 - 1).cast(pl.UInt32).alias("held"),
+            pl.sum_horizontal(blocks).clip(0, 2**32 - 1).cast(pl.UInt32).alias("held"),
         )  # fmt: skip
         joined = lean.join(self._ends.lazy(), on="port", how="left", maintain_order="left")
         return joined.sort("number", "time_ps", maintain_order=True).collect()
@@ -136,7 +140,9 @@ class Trace:
         landings = landed.select("name", pl.col("to").alias("node"), pl.col("landed_ps").alias("came"),
                                  pl.col("row").alias("landing"))  # fmt: skip
         if len(self.losses):
-            lost = self.losses.lazy().select("name", pl.col("from").alias("node"), pl.col("time_ps").alias("came"))
+            lost = self.losses.lazy().select(
+                "name", pl.col("from").alias("node"), pl.col("time_ps").alias("came")
+            )
             # A packet that was refused as it came cannot be the one that left.
             nth = pl.int_range(pl.len()).over("name", "node", "came").alias("nth")
             lost, landings = lost.with_columns(nth), landings.with_columns(nth)
