@@ -147,14 +147,15 @@ DOCUMENTS = {
         "traffic": MIXED,
     },
     "racs": {
-        "duration": "6ms", "queue": LONG, "port_control": "racs", "transport": {"cc": RACS}, "traffic": MIXED,
+        "duration": "6ms", "queue": LONG, "port_control": "racs", "transport": {"cc": RACS},
+        "traffic": MIXED | {"long": {"kind": "bulk", "from": "s0", "to": "r0"}},
     },
     "racs of messages": {
         "duration": "6ms", "queue": LONG, "port_control": "racs", "transport": {"cc": RACS},
         "traffic": {
             "m": {
                 "kind": "messages", "from": "s*", "to": "r0", "bytes": "21KB", "interval": "2ms",
-                "stagger": "300us",
+                "stagger": "10us",
             },
         },
     },

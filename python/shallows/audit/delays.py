@@ -22,12 +22,15 @@ def _paths(trace: Trace, segments: dict[int, int]) -> dict[int, tuple[int, int]]
     import polars as pl
 
     rows = trace.hops.filter(pl.col("flow").is_in(list(segments)) & pl.col("landed_ps").is_not_null())
-    rows = rows.with_columns(took=pl.col("landed_ps") - pl.col("time_ps"))
-    header = pl.col("size").cast(pl.Int64) - pl.col("payload").cast(pl.Int64)
-    ways = rows.group_by("flow", "reverse", "port").agg(
-        pl.col("took").min(), header.filter(pl.col("payload") > 0).min().alias("header"),
-        pl.col("is_switch").first(), pl.col("rate_bps").first(),
+    rows = rows.select(
+        "flow", "reverse", "port", "is_switch", "rate_bps", "size", "payload", "opcode",
+        took=pl.col("landed_ps") - pl.col("time_ps"),
     )  # fmt: skip
+    # InfiniBand s.9.2.1: an acknowledgement has an AETH of 4 bytes more than data in the middle of a message.
+    beyond = pl.col("size").cast(pl.Int64) - pl.when(pl.col("opcode") == 17).then(4).otherwise("payload")
+    header = beyond.filter((pl.col("payload") > 0) | (pl.col("opcode") == 17)).min().over("flow")
+    by_port = rows.with_columns(header=header).group_by("flow", "reverse", "port")
+    ways = by_port.agg(pl.col("took").min(), pl.col("header", "is_switch", "rate_bps").first())
     found: dict[int, tuple[int, int]] = {}
     for flow, reverse, _, took, header, switch, bps in ways.sort("flow", "reverse", "port").iter_rows():
         switches, trip = found.get(flow, (0, 0))
@@ -45,6 +48,10 @@ def _segment(settings: Mapping[str, Any]) -> int:
     return int(_size(settings, "mss" if "mss" in settings else "mtu", 1))
 
 
+MOST = 16
+"""Most windows that are followed at once."""
+
+
 class _Delay:
     """Swift's sender: Kumar 2020 algorithm 1 and s.3.5, without the window of the endpoint's delay."""
 
@@ -56,28 +63,29 @@ class _Delay:
         self.most = _size(one.settings, "cwnd_max", self.mss) / self.mss
         base = max(USUAL, trip) if cc["base_target"] == "none" else picoseconds(cc["base_target"])
         self.target = base + switches * picoseconds(cc["hop_target"])
-        self.range = picoseconds(cc["scaling_range"])
-        self.shrunk, self.smoothed = -inf, 0
+        self.range, self.smoothed = picoseconds(cc["scaling_range"]), 0
+        self.states = [(self.window, -inf)]
+        """Windows that the record allows, each with the time of its last decrease."""
 
-    def wanted(self) -> float:
+    def wanted(self, window: float) -> float:
         """Target: base, hops, and alpha / sqrt(cwnd) + beta between 0 and the range."""
         least, most = self.cc["scaling_min"], self.cc["scaling_max"]
         alpha = self.range / (1 / sqrt(least) - 1 / sqrt(most))
-        return self.target + min(max(alpha * (1 / sqrt(self.window) - 1 / sqrt(most)), 0.0), self.range)
+        return self.target + min(max(alpha * (1 / sqrt(window) - 1 / sqrt(most)), 0.0), self.range)
 
-    def after(self, event: Event) -> Iterator[tuple[float, float]]:
+    def after(self, event: Event, window: float, shrunk: float) -> Iterator[tuple[float, float]]:
         """The windows that may follow, each with the time of the last decrease."""
-        target, delay, cc = self.wanted(), event.trip, self.cc
+        target, delay, cc = self.wanted(window), event.trip, self.cc
         if delay < target * (1 + 1e-9):
-            more = cc["ai"] * (event.gained / self.mss) / max(self.window, 1.0)
-            yield min(self.window + more, self.most), self.shrunk
+            more = cc["ai"] * (event.gained / self.mss) / max(window, 1.0)
+            yield min(window + more, self.most), shrunk
         if delay > target * (1 - 1e-9):
-            rests = event.at - self.shrunk - self.smoothed
+            rests = event.at - shrunk - self.smoothed
             if rests >= -8:
                 factor = max(1 - cc["beta"] * (delay - target) / delay, 1 - cc["max_decrease"])
-                yield max(self.window * factor, cc["min_window"]), event.at
+                yield max(window * factor, cc["min_window"]), event.at
             if rests <= 8:
-                yield self.window, self.shrunk
+                yield window, shrunk
 
 
 @rule(
@@ -117,7 +125,8 @@ def _follows(one: Sender, law: _Delay) -> Iterator[Breach]:
         law.smoothed = law.smoothed - law.smoothed // 8 + event.trip // 8 if law.smoothed else event.trip
         if one.row_at[row] == event.at and not isnan(one.smoothed[row]):
             law.smoothed = int(one.smoothed[row])
-        before, ways = law.window, list(law.after(event))
+        before = law.states[0][0]
+        ways = list(dict.fromkeys(way for state in law.states for way in law.after(event, *state)))
         due = [int(max(window, 1.0) * law.mss) for window, _ in ways]
         near = [way for way, each in zip(ways, due, strict=True) if abs(each - one.cwnd[row]) <= 1]
         more = place + 1 < len(one.events) and one.events[place + 1].at == event.at
@@ -126,11 +135,10 @@ def _follows(one: Sender, law: _Delay) -> Iterator[Breach]:
             text += f" and a round trip of {event.trip} ps"
             yield Breach(f"{text}, and {' or '.join(map(str, due))} are due", event.at, one.place)
             return
-        law.window, law.shrunk = (near or ways)[0]
-        paced = 8 * law.mss * law.window / (law.smoothed / 1e12)
-        if law.window < 1 and not more and abs(one.rate[row] - paced) > 1 + 1e-6 * paced:
-            text = (
-                f"flow {one.number} sends {one.rate[row]:.0f} b/s with a window of {law.window:.3f} segments"
-            )
+        law.states = (near or ways)[:MOST]
+        window = law.states[0][0]
+        paced = 8 * law.mss * window / (law.smoothed / 1e12)
+        if window < 1 and not more and abs(one.rate[row] - paced) > 1 + 1e-6 * paced:
+            text = f"flow {one.number} sends {one.rate[row]:.0f} b/s with a window of {window:.3f} segments"
             yield Breach(f"{text}, and {paced:.0f} are due", event.at, one.place)
             return

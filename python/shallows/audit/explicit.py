@@ -13,21 +13,21 @@ from shallows.audit.rule import Breach, rule
 if TYPE_CHECKING:
     from shallows.audit.trace import Trace
 
-Told = dict[Name, list[Any]]
-"""What each packet is told at the ports of its path."""
+Given = dict[Name, list[Any]]
+"""By packet: the values that the ports of its path give."""
 
 SPARE = 1e-6
 """Share of a rate by which whole picoseconds of round trips may move it."""
 
 
-def _told(trace: Trace, name: str, law: Callable[[Port], Any]) -> Told:
-    told: Told = {}
+def _given(trace: Trace, name: str, law: Callable[[Port], Any]) -> Given:
+    given: Given = {}
     for port in ports(trace, name, name):
-        follow(port, law(port), told)
-    return told
+        follow(port, law(port), given)
+    return given
 
 
-def _paced(one: Sender, told: Told, rates: Callable[[Sent], bool]) -> Iterator[Breach]:
+def _paced(one: Sender, given: Given, rates: Callable[[Sent], bool]) -> Iterator[Breach]:
     """A sender's rate is the least that its last answer brings back, of packets for which `rates` holds.
 
     Without an answer a rate may only be forgotten, after an idle time.
@@ -44,7 +44,7 @@ def _paced(one: Sender, told: Told, rates: Callable[[Sent], bool]) -> Iterator[B
                 return
         while row + 1 < last and one.row_at[row + 1] == answer.at:
             row += 1
-        brought = told.get(answer.to)
+        brought = given.get(answer.to)
         if brought is None or not rates(one.sent[answer.to]):
             continue
         if any(each is ... for each in brought):
@@ -69,6 +69,7 @@ class _Offer:
         self.trip = picoseconds(own["initial_rtt"]) / 1e12
         self.fresh = own["first_rtt"] == "replaces"
         self.since, self.bits, self.weighted, self.reported = 0, 0, 0.0, 0
+        self.lost = False
 
     def wake(self, now: int) -> int:
         """Measuring begins."""
@@ -83,17 +84,18 @@ class _Offer:
         """The bits of a packet move the rate for ever."""
         return False
 
-    def arrive(self, one: Arrival, _: int) -> float | None:
+    def arrive(self, one: Arrival, _: int) -> Any:
         """Counts the packet, with the round trip that it reports."""
         bits = 8 * one.size
         self.bits += bits
         packet = self.packets.get(one.key) if one.key else None
         if packet is None:
             return None
+        self.lost |= packet.open
         if packet.trip:
             self.weighted += packet.trip / 1e12 * bits
             self.reported += bits
-        return self.rate
+        return ... if self.lost else self.rate
 
     def tick(self, now: int, accepted: int) -> int | None:
         """R <- R (1 + (T / d) (alpha (C - y) - beta q / d) / C)."""
@@ -124,9 +126,9 @@ def offers_one_rate(trace: Trace) -> Iterator[Breach]:
     """RCP's rates, computed again from arrivals, queues and round trips, are those of the senders."""
     found = senders(trace, "rcp", "rcp")
     packets = {key: sent for one in found.values() for key, sent in one.sent.items()}
-    told = _told(trace, "rcp", lambda port: _Offer(port, packets)) if packets else {}
+    given = _given(trace, "rcp", lambda port: _Offer(port, packets)) if packets else {}
     for one in found.values():
-        yield from _paced(one, told, lambda _: True)
+        yield from _paced(one, given, lambda _: True)
 
 
 class _Weights:
@@ -143,7 +145,10 @@ class _Weights:
         self.expiry = inf if expiry == "none" else picoseconds(expiry)
         self.made: dict[int, int] = {}
         """When each connection made its last claim, the oldest first."""
-        self.open = False
+        self.open = self.lost = False
+        self.flows: set[int] = set()
+        """Connections whose weights are in the sum since it was 0 without any rounding."""
+        self.rounds = False
 
     def wake(self, now: int) -> int:
         """All of the capacity is there to be assigned."""
@@ -161,7 +166,10 @@ class _Weights:
         if claim is None or one.key is None:
             return None
         packet, before, weight = claim
+        self.lost |= packet.open or isnan(weight)
         self.sum = self.sum - before + weight
+        self.flows.add(one.key[0])
+        self.rounds |= not weight.is_integer()
         self.made.pop(one.key[0], None)
         if weight:
             self.made[one.key[0]] = packet.at
@@ -169,7 +177,7 @@ class _Weights:
             self.trips, self.reports = self.trips + packet.trip / 1e12, self.reports + 1
         if packet.syn or not weight:
             return self.most
-        if self.open or self.fading(one.at):
+        if self.lost or self.open or self.fading(one.at):
             return ...
         return weight * self.capacity / max(self.assigned, self.sum, weight)
 
@@ -188,9 +196,14 @@ class _Weights:
         self.capacity = max(self.most - self.drain * queue / (self.slot / 1e12), 0.1 * self.most)
         self.open = self.fading(now)
         idle = self.port.empty(now, accepted) and not reports
-        if self.open and idle:
+        if not idle or (self.made and not self.open):
+            return now + self.slot
+        # Rounding decides whether a sum over several flows is 0 again, and with it the clock.
+        if self.open or (self.rounds and len(self.flows) > 1):
             return ...
-        return None if idle and not self.assigned else now + self.slot
+        self.sum, self.rounds = 0.0, False
+        self.flows.clear()
+        return None
 
 
 REQUEST = 24
@@ -216,6 +229,6 @@ def shares_by_weight(trace: Trace) -> Iterator[Breach]:
     """RACS's rates, computed again from the weights of requests, are those of the senders."""
     found = senders(trace, "racs", "racs")
     claims = {key: claim for one in found.values() for key, claim in _claims(one).items()}
-    told = _told(trace, "racs", lambda port: _Weights(port, claims)) if claims else {}
+    given = _given(trace, "racs", lambda port: _Weights(port, claims)) if claims else {}
     for one in found.values():
-        yield from _paced(one, told, lambda packet: not packet.syn and not packet.fin)
+        yield from _paced(one, given, lambda packet: not packet.syn and not packet.fin)

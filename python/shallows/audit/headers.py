@@ -9,7 +9,7 @@ of its clock. A sender is judged until its first sign of a loss.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import inf
+from math import inf, nan
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from shallows.audit.quantities import level
@@ -47,9 +47,11 @@ class Sent(NamedTuple):
     extra: int
     """Bytes beyond its data and the headers of TCP."""
     remaining: float
-    """Bytes written and not acknowledged, or announced by a SYN."""
+    """Bytes written and not acknowledged, or announced by a SYN. Not a number where nobody knows."""
     trip: int
     """The sender's smoothed round trip in ps, 0 before the first."""
+    open: bool
+    """An answer comes at this very time, before it or after it: its values are not known."""
 
 
 class Answer(NamedTuple):
@@ -107,12 +109,21 @@ def senders(trace: Trace, name: str, kind: str) -> dict[int, Sender]:
     answers = came.partition_by("flow", as_dict=True)
     traced = trace.tables["flow_trace"].partition_by("flow", as_dict=True)
     written = trace.tables["messages"].sort("start_ps").partition_by("flow", as_dict=True)
+    bounded = set(trace.tables["flows"].drop_nulls("bytes")["id"])
     found = {}
     for key, rows in left.sort("stamp_ps", "seq").partition_by("flow", as_dict=True).items():
-        if key in traced:
-            texts, settings = written.get(key), own[rows["traffic"][0]]
-            app = (texts["start_ps"].to_list(), texts["bytes"].to_list()) if texts is not None else None
-            found[int(key[0])] = _sender(settings, rows, answers.get(key, came.clear()), traced[key], app)
+        if key not in traced:
+            continue
+        app, seen = None, key in written
+        if seen:
+            app = written[key].select("start_ps", "bytes").rows()
+        elif key[0] in bounded:
+            # A request of an incast is a packet of its own, and has no row.
+            new = rows.filter((pl.col("payload") > 0) & (pl.col("seq") >= pl.col("seq").cum_max()))
+            app = new.select("stamp_ps", "payload").rows()
+            app[:1] = [(rows["stamp_ps"][0], size) for _, size in app[:1]]
+        settings = own[rows["traffic"][0]]
+        found[int(key[0])] = _sender(settings, rows, answers.get(key, came.clear()), traced[key], app, seen)
     return found
 
 
@@ -140,10 +151,14 @@ class _Answers:
             self.least = min(self.least, trip)
             if gained or not self.found:
                 self.smooth(trip, self.recorded.get(landed))
-            elif to is None or sent[to].payload:
+            elif to is None or sent[to].payload or sent[to].syn:
                 self.odd = min(self.odd, landed)
             self.una += gained
             self.found.append(Answer(landed, to, gained, self.smoothed))
+
+    def trip(self) -> int:
+        """The round trip that a sender reports: no less than the least, and 0 before the first."""
+        return max(self.smoothed, self.least) if self.smoothed else 0
 
     def smooth(self, trip: int, recorded: float | None) -> None:
         """RFC 6298 s.2.2 and s.2.3 in whole numbers (Jacobson 1988 appendix A), as the table has them."""
@@ -154,19 +169,21 @@ class _Answers:
 
 def _sender(
     settings: Mapping[str, Any], rows: pl.DataFrame, back: pl.DataFrame, traced: pl.DataFrame,
-    written: tuple[list[int], list[int]] | None,
+    app: list[tuple[int, int]] | None, seen: bool,
 ) -> Sender:  # fmt: skip
     number, header = int(rows["flow"][0]), (level(settings["header"]) or (0, False))[0]
     header += 12 * settings["timestamps"]
     row_at = traced["time_ps"].to_numpy().astype("i8")
     answers = _Answers(back, dict(zip(row_at.tolist(), traced["srtt_ps"].to_list(), strict=True)))
     # Without a message there is no end of the data.
-    starts, sizes = written or ([], [])
-    begun, total, reached, again = 0, 0.0 if written else inf, 0, inf
+    starts, sizes = [start for start, _ in app or ()], [size for _, size in app or ()]
+    begun, total, reached, again = 0, 0.0 if app else inf, 0, inf
     sent: dict[Name, Sent] = {}
     ends: dict[tuple[int, int], Name] = {}
     names = ("stamp_ps", "seq", "payload", "size", "tcp_flags", "pure_ack")
     for at, seq, payload, size, flags, alone in rows.select(names).iter_rows():
+        answers.advance(at - 1, sent, ends)
+        earlier = answers.una, answers.trip(), reached > answers.una
         answers.advance(at, sent, ends)
         while begun < len(starts) and starts[begun] <= at:
             total += sizes[begun]
@@ -176,13 +193,16 @@ def _sender(
         if (payload and seq < reached) or (flags & SYN and sent):
             again = min(again, at)
         reached = max(reached, seq + payload)
-        trip = max(answers.smoothed, answers.least) if answers.smoothed else 0
+        # With nothing under way an answer lets data out.
+        tied = earlier[1] > 0 and (not payload or earlier[2]) and earlier[:2] != (answers.una, answers.trip())
         key = (number, at, seq, size)
         ends[at, seq + payload if payload else -1] = key
         extra, rest = size - payload - header, max(total - answers.una, 0)
+        if not (seen or payload or rest) and reached:
+            rest = nan  # The header goes ahead of a request of unknown time.
         if flags & SYN and sizes:
             rest = max(rest, sizes[0])  # A SYN announces what the connection is opened for.
-        sent[key] = Sent(at, flags & SYN > 0, flags & FIN > 0, payload, extra, rest, trip)
+        sent[key] = Sent(at, flags & SYN > 0, flags & FIN > 0, payload, extra, rest, answers.trip(), tied)
     answers.advance(inf, sent, ends)
     return Sender(
         number, str(rows["src"][0]), settings, (level(str(settings["mss"])) or (0, False))[0], sent,
@@ -272,21 +292,23 @@ def ports(trace: Trace, name: str, kind: str) -> Iterator[Port]:
 def _at_host(trace: Trace, frame: pl.DataFrame) -> pl.DataFrame:
     """Packets of a host's port, which come there when they are sent.
 
-    An acknowledgement has another's time. It is sent when that one lands: data, or an answer with SYN or FIN.
+    An acknowledgement has another's time, and is sent when that one lands. One of a sender follows a FIN.
     """
     import polars as pl
 
-    answered = (pl.col("reverse") == 0) | (pl.col("tcp_flags") & (SYN | FIN) != 0)
-    here = (pl.col("to") == frame["from"][0]) & pl.col("landed_ps").is_not_null()
-    came = trace.hops.filter(answered & here)
-    came = came.select("flow", pl.col("landed_ps").alias("answered")).sort("answered")
-    takes = (pl.col("size").cast(pl.Int64) * 8 * 10**12 / pl.col("rate_bps").cast(pl.Int64)).ceil()
-    begun = (pl.col("time_ps") - takes.cast(pl.UInt64)).alias("begun")
-    frame = frame.with_columns(begun).join_asof(
-        came, left_on="begun", right_on="answered", by="flow", check_sortedness=False
-    )
-    own = (pl.col("pure_ack") == 0) & (pl.col("reverse") == 0)
-    return frame.with_columns(came=pl.when(own).then("stamp_ps").otherwise("answered"))
+    here = (pl.col("to") == frame["from"][0]) & pl.col("landed_ps").is_not_null() & (pl.col("lost") == 0)
+    landed = trace.hops.filter(here).sort("landed_ps")
+    fins = landed.filter((pl.col("reverse") == 1) & (pl.col("tcp_flags") & (SYN | FIN) != 0))
+    fins = fins.select("flow", pl.col("landed_ps").alias("closed"))
+    nth = pl.int_range(pl.len()).over("flow", "stamp_ps", "reverse").alias("nth")
+    data = landed.filter(pl.col("reverse") == 0).with_columns(nth)
+    data = data.select("flow", "stamp_ps", "nth", pl.col("landed_ps").alias("answered"), reverse=1)
+    frame = frame.with_columns(nth, pl.col("reverse").cast(pl.Int32))
+    keys = ["flow", "stamp_ps", "nth", "reverse"]
+    frame = frame.join(data, on=keys, how="left", maintain_order="left")
+    frame = frame.join_asof(fins, left_on="time_ps", right_on="closed", by="flow", check_sortedness=False)
+    came = pl.when(reverse=1).then("answered").when(pure_ack=1).then("closed").otherwise("stamp_ps")
+    return frame.with_columns(came=came)
 
 
 def _port(port: str, bps: int, settings: Mapping[str, Any], frame: pl.DataFrame, lost: pl.DataFrame) -> Port:
@@ -332,12 +354,12 @@ class Law(Protocol):
         ...
 
     def arrive(self, one: Arrival, accepted: int) -> Any:
-        """A packet comes; what it is told here, or none if it carries no header."""
+        """A packet comes; returns the value that it gets here, or none if it carries no header."""
         ...
 
 
 def follow(port: Port, law: Law, into: dict[Name, list[Any]]) -> None:
-    """Notes into `into` what each packet is told at `port`; `...` where that is not known."""
+    """Notes into `into` the value that each packet gets at `port`, or `...` where that is not known."""
     due: Any = None
     accepted, known = 0, True
     for one in port.arrivals:
@@ -351,7 +373,7 @@ def follow(port: Port, law: Law, into: dict[Name, list[Any]]) -> None:
             due = law.tick(due, accepted) if known else None
         if known and due is None:
             due = law.wake(one.at)
-        told = law.arrive(one, accepted) if known else ...
-        if told is not None and one.key is not None:
-            into.setdefault(one.key, []).append(told)
+        given = law.arrive(one, accepted) if known else ...
+        if given is not None and one.key is not None:
+            into.setdefault(one.key, []).append(given)
         accepted += one.accepted

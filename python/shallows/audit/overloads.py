@@ -18,7 +18,7 @@ NOBODY = 5
 
 
 class _Load(NamedTuple):
-    """What a packet is told."""
+    """The values that a port gives to a packet."""
 
     least: float
     """The load factor, between two numbers where the record leaves them open."""
@@ -95,7 +95,7 @@ class _Router:
         scale = 8 * 10**12 / (self.port.bps * self.interval)
         mean = self.queued / self.interval
         least, most = (self.bytes - self.opens + mean) * scale, (self.bytes + self.open + mean) * scale
-        # A packet that comes at this very time is told one or the other.
+        # A packet that comes at this very time gets one or the other.
         tied = self.open > 0
         idle = not self.bytes and not tied and self.port.empty(now, accepted)
         self.least = min(least, self.least) if tied else least
@@ -125,6 +125,18 @@ def _classes(one: Sender) -> dict[Name, tuple[Sent, int, bool]]:
     }
 
 
+class _State(NamedTuple):
+    """A window, whether it met an overload, and until when no other counts."""
+
+    cwnd: float
+    met: bool
+    held: float
+
+
+MOST = 16
+"""Most states that are followed at once."""
+
+
 class _Window:
     """SDC's sender: Munir 2012 s.3.2.1, eqs. (3.1) to (3.3)."""
 
@@ -134,8 +146,9 @@ class _Window:
             return float(found[0] * (one.mss if found[1] else 1))
 
         self.cc, self.mss, self.sized = one.settings["cc"], one.mss, one.settings["validate_cwnd"]
-        self.cwnd, self.floor, self.cap = of("initial_window"), of("cwnd_floor"), of("cwnd_max")
-        self.met, self.held = False, 0.0
+        self.floor, self.cap = of("cwnd_floor"), of("cwnd_max")
+        self.states = [_State(of("initial_window"), False, 0.0)]
+        """Those that the record allows."""
 
     def behaviours(self, number: int, highest: int | None) -> set[int]:
         """The highest active class behaves as the first one, others as themselves."""
@@ -146,34 +159,34 @@ class _Window:
         return {0} if number <= highest else {number}
 
     def after(
-        self, now: int, gained: int, smoothed: int, told: _Load, number: int
-    ) -> Iterator[tuple[float, bool, float]]:
-        """The windows that may follow, whether overload was met, and until when no other counts."""
+        self, state: _State, now: int, gained: int, smoothed: int, given: _Load, number: int
+    ) -> Iterator[_State]:
+        """The states that may follow."""
         doubt = 1e-6  # The factor travels in single precision.
-        for behaves in self.behaviours(number, told.highest):
+        cwnd, met, held = state
+        for behaves in self.behaviours(number, given.highest):
             gamma, alpha, beta = (self.cc[f"{key}_{'abcde'[behaves]}"] for key in ("gamma", "alpha", "beta"))
-            if told.most >= 1 - doubt:
-                if now < self.held:
-                    yield self.cwnd, True, self.held
+            if given.most >= 1 - doubt:
+                if now < held:
+                    yield _State(cwnd, True, held)
                 else:
-                    held = now + smoothed + int(self.cc["hold"] * told.interval)
-                    yield max(self.cwnd * beta, self.floor), True, held
-            if told.least < 1 + doubt:
-                more = alpha * self.mss * min(gained / self.cwnd, 1.0) if self.met else gamma * gained
-                yield min(self.cwnd + more, self.cap), self.met, self.held
+                    until = now + smoothed + int(self.cc["hold"] * given.interval)
+                    yield _State(max(cwnd * beta, self.floor), True, until)
+            if given.least < 1 + doubt:
+                more = alpha * self.mss * min(gained / cwnd, 1.0) if met else gamma * gained
+                yield _State(min(cwnd + more, self.cap), met, held)
                 if self.sized:
                     # RFC 7661 s.4.3: a window that does not limit its sender does not grow.
-                    yield self.cwnd, self.met, self.held
+                    yield state
 
 
-def _windows(one: Sender, told: Mapping[Name, list[Any]]) -> Iterator[Breach]:
+def _windows(one: Sender, given: Mapping[Name, list[Any]]) -> Iterator[Breach]:
     law, row, last = _Window(one), 0, len(one.row_at)
     if not last or one.row_at[0] >= one.until:
         return
-    if abs(one.cwnd[0] - law.cwnd) > 1:
-        text = (
-            f"flow {one.number} begins with a window of {one.cwnd[0]:.0f} bytes, and {law.cwnd:.0f} are due"
-        )
+    first = law.states[0].cwnd
+    if abs(one.cwnd[0] - first) > 1:
+        text = f"flow {one.number} begins with a window of {one.cwnd[0]:.0f} bytes, and {first:.0f} are due"
         yield Breach(text, int(one.row_at[0]), one.place)
         return
     sent, next_sent, remaining = list(one.sent.values()), 0, inf
@@ -185,15 +198,15 @@ def _windows(one: Sender, told: Mapping[Name, list[Any]]) -> Iterator[Breach]:
             next_sent += 1
         while row + 1 < last and one.row_at[row + 1] < answer.at:
             row += 1
-            restarts = int(one.row_at[row]) in one.starts and one.cwnd[row] <= law.cwnd + 1
+            restarts = int(one.row_at[row]) in one.starts and one.cwnd[row] <= law.states[0].cwnd + 1
             if not restarts:
                 text = f"flow {one.number} goes to a window of {one.cwnd[row]:.0f} bytes without an answer"
                 yield Breach(text, int(one.row_at[row]), one.place)
                 return
-            law.cwnd = float(one.cwnd[row])
+            law.states = [each._replace(cwnd=float(one.cwnd[row])) for each in law.states]
         while row + 1 < last and one.row_at[row + 1] == answer.at:
             row += 1
-        brought = told.get(answer.to, [])
+        brought = given.get(answer.to, [])
         if any(each is ... for each in brought) or isnan(one.cwnd[row]):
             return
         if not answer.gained:
@@ -205,15 +218,16 @@ def _windows(one: Sender, told: Mapping[Name, list[Any]]) -> Iterator[Breach]:
             None if None in highest else min(highest, default=NOBODY),
         )  # fmt: skip
         number = _class(law.cc, law.mss, remaining)
-        ways = list(law.after(answer.at, answer.gained, answer.smoothed, found, number))
-        near = [way for way in ways if abs(int(way[0]) - one.cwnd[row]) <= 1]
+        news, before = (answer.at, answer.gained, answer.smoothed, found, number), law.states[0].cwnd
+        ways = list(dict.fromkeys(way for state in law.states for way in law.after(state, *news)))
+        near = [way for way in ways if abs(int(way.cwnd) - one.cwnd[row]) <= 1]
         if not near and not (place + 1 < len(one.answers) and one.answers[place + 1].at == answer.at):
-            text = f"flow {one.number} has a window of {one.cwnd[row]:.0f} bytes after {law.cwnd:.0f}"
-            due = " or ".join(f"{way[0]:.0f}" for way in ways)
+            text = f"flow {one.number} has a window of {one.cwnd[row]:.0f} bytes after {before:.0f}"
+            due = " or ".join(f"{way.cwnd:.0f}" for way in ways)
             load = f"a load of {found.most:.4f} and class {'abcde'[number]}"
             yield Breach(f"{text}, and {load} leave {due}", answer.at, one.place)
             return
-        law.cwnd, law.met, law.held = (near or ways)[0]
+        law.states = (near or ways)[:MOST]
 
 
 @rule("sdc", "Munir 2012 s.3.2 eqs. (3.1) to (3.4): a load factor at each port, and windows by class")
@@ -223,8 +237,8 @@ def follows_loads(trace: Trace) -> Iterator[Breach]:
     if any(one.settings["growth"] != "bytes" for one in found.values()):
         return trace.skip("sdc", "windows grow by acknowledgements, or by what SACK reports")
     classes = {key: each for one in found.values() for key, each in _classes(one).items()}
-    told: dict[Name, list[Any]] = {}
+    given: dict[Name, list[Any]] = {}
     for port in ports(trace, "sdc", "sdc") if found else ():
-        follow(port, _Router(port, classes), told)
+        follow(port, _Router(port, classes), given)
     for one in found.values():
-        yield from _windows(one, told)
+        yield from _windows(one, given)
