@@ -106,7 +106,7 @@ class Trace:
 
     @cached_property
     def _ends(self) -> pl.DataFrame:
-        """What a departure takes from its port."""
+        """The columns that a departure takes from its port."""
         import polars as pl
 
         ends = self.ports.select(
