@@ -25,7 +25,7 @@ Name = Annotated[
 ]
 
 BYTES = 950
-"""The memory that a departure takes during its audit: 770 000 of RCP took 720 MB, 3.4 million of CUBIC 2.1 GB."""
+"""The memory of a departure during its audit: 770 000 of RCP took 720 MB, 3.4 million of CUBIC 2.1 GB."""
 
 
 def audit(
