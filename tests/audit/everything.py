@@ -18,7 +18,7 @@ from shallows.execution.runner import Runner
 from shallows.tables import laws
 
 ROOT = Path(__file__).parents[2]
-STUDIES = ("compare", "sweep", "tune", "summary", "seeds")
+STUDIES = ("attack", "compare", "sweep", "tune", "summary", "seeds")
 
 
 DURATIONS = ("2ms", "200us", "20us", "5us")

@@ -25,6 +25,22 @@ SMALL = {"kind": "drop-tail", "limit": "12pkt"}
 QUICK = {"cc": "newreno", "min_rto": "1ms"}
 DEEP = {"kind": "threshold", "limit": "none", "mark_at": "20pkt"}
 SLOW = {"kind": "timely", "initial_rate": "3Gbps", "t_low": "30us", "t_high": "100us"}
+LONG = {"kind": "drop-tail", "limit": "400pkt"}
+MIXED = {
+    name: {
+        "kind": "poisson",
+        "from": "s*",
+        "to": "r0",
+        "every": every,
+        "sizes": {"kind": "fixed", "bytes": size},
+    }
+    for name, every, size in (("small", "80us", "15KB"), ("large", "600us", "300KB"))
+}
+RCP = {"kind": "rcp", "interval": "35us", "target": 0.95, "initial_rtt": "50us"}
+SDC = {"kind": "sdc", "interval": "25us"}
+CLASSES = {"kind": "sdc", "r_a": "10pkt", "r_b": "100pkt", "gamma_b": 0.5, "gamma_c": 0.4, "alpha_b": 0.8}
+RACS = {"kind": "racs", "size_scale": "20KB"}
+FEW = {"kind": "swift", "base_target": "5us", "hop_target": "1us", "scaling_min": 0.3, "min_window": 0.5}
 TWO = {"kind": "star", "senders": 6, "receivers": 2, "rate": "10Gbps", "delay": "5us"}
 DOCUMENTS = {
     "dctcp": {"duration": "5ms"},
@@ -111,6 +127,46 @@ DOCUMENTS = {
     "timely, patched": {
         "duration": "5ms", "queue": DEEP, "transport": ROCE | {"cc": SLOW | {"law": "patched"}},
     },
+    "swift": {"duration": "5ms", "queue": LONG, "transport": {"cc": "swift"}, "traffic": MIXED},
+    "swift of many": {
+        "duration": "5ms", "queue": LONG, "transport": {"cc": FEW},
+        "topology": {"kind": "star", "senders": 40, "rate": "10Gbps", "delay": "5us"},
+    },
+    "swift over roce": {
+        "duration": "3ms", "queue": DEEP, "transport": ROCE | {"cc": "swift"},
+        "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
+        "traffic": {"long": {"kind": "bulk", "from": "h*", "to": "h3"}},
+    },
+    "rcp": {"duration": "6ms", "queue": LONG, "port_control": RCP, "transport": {"cc": "rcp"}},
+    "rcp by averages": {
+        "duration": "6ms", "queue": LONG, "port_control": RCP | {"first_rtt": "averages"},
+        "transport": {"cc": "rcp"}, "traffic": MIXED,
+    },
+    "rcp at hosts": {
+        "duration": "6ms", "queue": LONG, "port": {"*->*": {"port_control": RCP}}, "transport": {"cc": "rcp"},
+        "traffic": MIXED,
+    },
+    "racs": {
+        "duration": "6ms", "queue": LONG, "port_control": "racs", "transport": {"cc": RACS},
+        "traffic": MIXED | {"long": {"kind": "bulk", "from": "s0", "to": "r0"}},
+    },
+    "racs of messages": {
+        "duration": "6ms", "queue": LONG, "port_control": "racs", "transport": {"cc": RACS},
+        "traffic": {
+            "m": {
+                "kind": "messages", "from": "s*", "to": "r0", "bytes": "21KB", "interval": "2ms",
+                "stagger": "10us",
+            },
+        },
+    },
+    "sdc": {
+        "duration": "6ms", "queue": LONG, "port_control": SDC, "transport": {"cc": CLASSES}, "traffic": MIXED,
+    },
+    "sdc by two bits": {
+        "duration": "6ms", "queue": LONG, "port_control": SDC | {"expiry": "200us"},
+        "transport": {"cc": CLASSES | {"quantised": True, "mapping": "fixed"}, "validate_cwnd": False},
+        "traffic": MIXED,
+    },
 }  # fmt: skip
 
 
@@ -130,6 +186,15 @@ def control(key, value):
     def change(experiment, tables):
         for load in experiment["traffic"].values():
             load["transport"]["cc"].update({key: value})
+
+    return change
+
+
+def controller(key, value):
+    def change(experiment, tables):
+        for one in [experiment, *experiment.get("port", {}).values()]:
+            if "port_control" in one:
+                one["port_control"].update({key: value})
 
     return change
 
@@ -245,6 +310,53 @@ MUTANTS = [
     ("timely", "timely by windows", control("samples", "segment")),
     ("timely", "timely, patched", control("law", "original")),
     ("timely", "timely, patched", control("beta", 0.0081)),
+    ("swift", "swift", control("base_target", "22us")),
+    ("swift", "swift", control("hop_target", "3.1us")),
+    ("swift", "swift", control("scaling_range", "101us")),
+    ("swift", "swift", control("scaling_max", 101.0)),
+    ("swift", "swift", control("ai", 1.01)),
+    ("swift", "swift", control("beta", 0.81)),
+    ("swift", "swift", control("max_decrease", 0.2)),
+    ("swift", "swift", transport("initial_window", "9pkt")),
+    ("swift", "swift of many", control("scaling_min", 0.31)),
+    ("swift", "swift of many", control("min_window", 0.51)),
+    ("swift", "swift of many", column("flow_trace", "pacing_bps", lambda it: it * 1.00001)),
+    ("swift", "swift over roce", control("hop_target", "3.1us")),
+    ("rcp", "rcp", controller("alpha", 0.404)),
+    ("rcp", "rcp", controller("beta", 0.404)),
+    ("rcp", "rcp", controller("interval", "36us")),
+    ("rcp", "rcp", controller("target", 0.949)),
+    ("rcp", "rcp", controller("initial_share", 0.051)),
+    ("rcp", "rcp", controller("initial_rtt", "34us")),
+    ("rcp", "rcp", controller("first_rtt", "averages")),
+    ("rcp", "rcp", column("flow_trace", "pacing_bps", lambda it: it * 1.00001)),
+    ("rcp", "rcp by averages", controller("first_rtt", "replaces")),
+    ("rcp", "rcp by averages", controller("beta", 0.404)),
+    ("rcp", "rcp at hosts", controller("alpha", 0.404)),
+    ("racs", "racs", control("w_min", 1.01)),
+    ("racs", "racs", control("w_max", 8.9)),
+    ("racs", "racs", control("size_scale", "19900B")),
+    ("racs", "racs", controller("share", 0.99)),
+    ("racs", "racs", controller("drain", 0.149)),
+    ("racs", "racs", controller("initial_slot", "280us")),
+    ("racs", "racs", column("flow_trace", "pacing_bps", lambda it: it * 1.00001)),
+    ("racs", "racs of messages", control("w_max", 8.9)),
+    ("sdc", "sdc", controller("interval", "26us")),
+    ("sdc", "sdc", control("r_a", "11pkt")),
+    ("sdc", "sdc", control("r_b", "99pkt")),
+    ("sdc", "sdc", control("gamma_a", 1.01)),
+    ("sdc", "sdc by two bits", control("gamma_b", 0.51)),
+    ("sdc", "sdc", control("gamma_c", 0.41)),
+    ("sdc", "sdc", control("alpha_a", 0.91)),
+    ("sdc", "sdc", control("alpha_c", 0.51)),
+    ("sdc", "sdc", control("beta_a", 0.89)),
+    ("sdc", "sdc", control("beta_b", 0.54)),
+    ("sdc", "sdc", control("beta_c", 0.51)),
+    ("sdc", "sdc", control("hold", 0.9)),
+    ("sdc", "sdc", control("mapping", "fixed")),
+    ("sdc", "sdc by two bits", control("mapping", "dynamic")),
+    ("sdc", "sdc by two bits", control("alpha_b", 0.81)),
+    ("sdc", "sdc", transport("initial_window", "9pkt")),
     ("go-back-n", "go-back-n", column("packets", "nak", lambda it: it * 0)),
     ("irn", "irn", column("packets", "nak", lambda it: it * 0)),
 ]

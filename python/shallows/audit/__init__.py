@@ -9,7 +9,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shallows.audit import buffers, controllers, loads, rates, recovery, rules, windows  # noqa: F401  Each module lists its rules.
+from shallows.audit import (  # noqa: F401  Each module lists its rules.
+    buffers,
+    controllers,
+    delays,
+    explicit,
+    loads,
+    overloads,
+    rates,
+    recovery,
+    rules,
+    windows,
+)
 from shallows.audit.rule import RULES, Breach
 from shallows.audit.trace import Trace
 
@@ -44,10 +55,11 @@ class Outcome:
 
 
 OUTSIDE = {
-    "rates": "the audit has no law of the rates of RCP, RACS, D3 and other paced controls",
-    "windows of other controls": "the audit has no law of Swift, Prague, BBR and others",
+    "rates": "the audit has no law of the rates of D3, BBR and other paced controls",
+    "windows of other controls": "the audit has no law of Prague, Copa and others",
     "probes": "the audit has no rule for loss probes and rate reduction",
-    "switch headers": "no trace has the headers of protocols with explicit feedback",
+    "switch headers": "no trace has the headers of protocols with explicit feedback; RCP, SDC and RACS are"
+    " judged by what they do to their senders",
 }
 """Parts that no rule covers."""
 

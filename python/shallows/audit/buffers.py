@@ -123,9 +123,7 @@ def keeps_accounts(trace: Trace) -> Iterator[Breach]:
         # A packet that is held at the end is charged from its landing on.
         trace.skip("account", "packets that are lost or held at the end have no departure")
     exact = not len(lost) and not rows["trimmed"].sum()
-    landings = trace.tables["packets"].select("traffic", "reverse").with_row_index("landing")
-    kept = trace.kept.join(landings, on="landing")
-    kept = kept.with_columns(number.alias("priority"))
+    kept = trace.kept.with_columns(number.alias("priority"))
     for port in table.iter_rows(named=True):
         here, there = ends_of(port["port"])
         by = f"{there}->{here}"
@@ -192,6 +190,7 @@ def pauses_and_resumes(trace: Trace) -> Iterator[Breach]:
     sent = sent.group_by("port", "priority").agg(
         pl.col("takes").sum(), pl.col("takes").max().alias("longest")
     )
+    sent = sent.cast({"port": pl.String})
     rows = table.with_columns(pl.col("priority").cast(pl.Int64)).join(sent, on=["port", "priority"])
     rows = rows.with_columns(pl.lit(trace.duration).alias("time_ps"))
     # A packet under way when a pause comes is sent to its end.

@@ -50,11 +50,14 @@ class Sender(NamedTuple):
     row_at: np.ndarray
     rate: np.ndarray
     alpha: np.ndarray
+    cwnd: np.ndarray
+    smoothed: np.ndarray
+    """The smoothed round trip in ps."""
     until: int
     """Time of the first sign of a loss."""
 
 
-def _senders(trace: Trace, name: str, kind: str) -> Iterator[Sender]:
+def senders(trace: Trace, name: str, kind: str) -> Iterator[Sender]:
     """Senders with the control `kind`."""
     import polars as pl
 
@@ -83,11 +86,14 @@ def _senders(trace: Trace, name: str, kind: str) -> Iterator[Sender]:
             continue
         events, until = _events(data, by_answers.get(key, answers.clear()), trace.duration + 1)
         rows = by_rows[key]
+        pace, alpha, cwnd, smoothed = (
+            rows[name].fill_null(float("nan")).to_numpy()
+            for name in ("pacing_bps", "alpha", "cwnd_bytes", "srtt_ps")
+        )
         yield Sender(
             int(key[0]), str(data["src"][0]), settings, settings["profile"] == "roce",
-            int(data["rate_bps"][0]), events, rows["time_ps"].to_numpy().astype("i8"),
-            rows["pacing_bps"].fill_null(float("nan")).to_numpy(),
-            rows["alpha"].fill_null(float("nan")).to_numpy(), until,
+            int(data["rate_bps"][0]), events, rows["time_ps"].to_numpy().astype("i8"), pace,
+            alpha, cwnd, smoothed, until,
         )  # fmt: skip
 
 
@@ -113,7 +119,7 @@ def _events(data: Any, answers: Any, never: int) -> tuple[list[Event], int]:
     gained = np.diff(base)
     stamp = answers["stamp_ps"].to_numpy().astype("i8")
     echo = (answers["tcp_flags"].to_numpy() & 0x40) != 0
-    held = answers["sack0_first"].is_not_null().to_numpy() & is_ack
+    held = (answers["held"].to_numpy() > 0) & is_ack
     odd = landed[held | (answers["nak"].fill_null(0).to_numpy() == 1) | (is_ack & (gained == 0))]
     sent = reached[np.searchsorted(at, landed, side="left")]
     came = [
@@ -294,7 +300,7 @@ class _Notified:
 )
 def follows_notifications(trace: Trace) -> Iterator[Breach]:
     """DCQCN's rate and alpha, computed again from notifications, timers and bytes, are the recorded ones."""
-    for one in _senders(trace, "dcqcn", "dcqcn"):
+    for one in senders(trace, "dcqcn", "dcqcn"):
         law = _Notified(one)
         yield from _held(one, law.card.rate, law, 1e-9)
 
@@ -386,6 +392,6 @@ class _Sampled:
 @rule("timely", "Mittal 2015 algorithm 1, Zhu 2016 eqs. (28) to (30): a rate by round trip and gradient")
 def follows_gradients(trace: Trace) -> Iterator[Breach]:
     """TIMELY's rate, computed again from the round trips of its segments, is the recorded one."""
-    for one in _senders(trace, "timely", "timely"):
+    for one in senders(trace, "timely", "timely"):
         law = _Sampled(one)
         yield from _held(one, law.gradient.rate, law, SAMPLE)

@@ -91,7 +91,7 @@ def waits_for_timer(trace: Trace) -> Iterator[Breach]:
         gaps: dict[int, int] = {}
         for place, last in zip(again.tolist(), before.tolist(), strict=True):
             at, sent = int(one.sent_at[place]), int(one.sent_at[last])
-            low, high = np.searchsorted(one.ack_at, [sent, at], side="left")
+            low, high = np.searchsorted(one.ack_at, [sent, at + 1], side="left")
             between = (one.sent_at > sent) & (one.sent_at < at)
             if high > low or between.any() or picoseconds(settings["timer_grain"]):
                 continue  # Something came back, or something else went out.

@@ -28,11 +28,11 @@ def arrives_before(trace: Trace) -> Iterator[Breach]:
 
     if trace.faults("duplicate", "reorder", "jitter"):
         return trace.skip("arrival", "a wire doubles, delays or reorders packets")
-    rows = trace.hops.filter((pl.col("is_switch") == 1) & (pl.col("reverse") == 0) & (pl.col("trimmed") == 0))
+    whole = (pl.col("is_switch") == 1) & (pl.col("reverse") == 0) & (pl.col("trimmed") == 0)
     text = "packet {seq} of flow {flow} leaves a switch to which it did not come"
-    yield from first(rows.filter(pl.col("came").is_null()), text)
+    yield from first(trace.hops.filter(whole & pl.col("came").is_null()), text)
     text = "packet {seq} of flow {flow} leaves before it came"
-    yield from first(rows.filter(pl.col("came") >= pl.col("time_ps")), text)
+    yield from first(trace.hops.filter(whole & (pl.col("came") >= pl.col("time_ps"))), text)
 
 
 @rule("once", "RFC 791 s.1.2: a router forwards a datagram and does not copy it")
@@ -42,8 +42,9 @@ def passes_once(trace: Trace) -> Iterator[Breach]:
 
     if trace.faults("duplicate"):
         return trace.skip("once", "a wire doubles packets")
-    data = trace.hops.filter((pl.col("payload") > 0) & (pl.col("reverse") == 0))
-    wrong = data.filter(pl.struct("name", "port").is_duplicated())
+    data = trace.hops.lazy().filter((pl.col("payload") > 0) & (pl.col("reverse") == 0))
+    data = data.select("name", "port", "seq", "flow", "time_ps")
+    wrong = data.filter(pl.struct("name", "port").is_duplicated()).collect()
     yield from first(wrong, "packet {seq} of flow {flow} leaves the port more than once")
 
 
@@ -54,12 +55,18 @@ def keeps_content(trace: Trace) -> Iterator[Breach]:
 
     empty = trace.hops.filter((pl.col("pure_ack") == 1) & (pl.col("reverse") == 1) & (pl.col("payload") > 0))
     yield from first(empty, "an acknowledgement of flow {flow} has {payload} bytes of data")
-    data = trace.hops.filter(pl.col("reverse") == 0)
-    if data["trimmed"].sum():
+    own = pl.col("reverse") == 0
+    if trace.hops.select((own & (pl.col("trimmed") == 1)).any()).item():
         return trace.skip("content", "switches trim packets")
+    # A header alone may leave its host at the time and with the first byte of data.
+    at_host = (pl.col("from") == pl.col("src")).sum().over("name")
+    needed = ("name", "payload", "size", "seq", "flow", "time_ps", "port", "from", "src")
+    data = trace.hops.lazy().filter(own).select(needed).filter(at_host <= 1)
     one = pl.col("payload").n_unique().over("name"), pl.col("size").n_unique().over("name")
     wrong = data.filter((pl.col("payload").max().over("name") > 0) & ((one[0] > 1) | (one[1] > 1)))
-    yield from first(wrong, "packet {seq} of flow {flow} has {payload} bytes of data, and others elsewhere")
+    yield from first(
+        wrong.collect(), "packet {seq} of flow {flow} has {payload} bytes of data, and others elsewhere"
+    )
 
 
 @rule("conservation", "conservation of packets: each that came has left, was lost, or is held")
@@ -69,14 +76,14 @@ def conserves(trace: Trace) -> Iterator[Breach]:
 
     if trace.changes or trace.ports["returned"].sum():
         return trace.skip("conservation", "links change, wires disturb packets, or headers return")
-    landed = trace.hops.filter(pl.col("landed_ps").is_not_null() & (pl.col("lost") == 0))
-    came = landed.group_by(pl.col("to").alias("node")).agg(pl.len().alias("came"))
+    landed = trace.hops.lazy().filter(pl.col("landed_ps").is_not_null() & (pl.col("lost") == 0))
+    came = landed.group_by(pl.col("to").alias("node")).agg(pl.len().alias("came")).collect()
     left = trace.hops.group_by(pl.col("from").alias("node")).agg(pl.len().alias("left"))
     lost = trace.losses.group_by(pl.col("from").alias("node")).agg(pl.len().alias("lost"))
     switches = trace.ports.filter(pl.col("is_switch") == 1)
     nodes = switches.group_by(pl.col("from").alias("node")).agg(pl.col("packets_held").sum())
     for other in (came, left, lost):
-        nodes = nodes.join(other, on="node", how="left")
+        nodes = nodes.join(other.cast({"node": pl.String}), on="node", how="left")
     signed = nodes.fill_null(0).with_columns(pl.all().exclude("node").cast(pl.Int64))
     wrong = signed.filter(pl.col("came") != pl.col("left") + pl.col("lost") + pl.col("packets_held"))
     for row in wrong.iter_rows(named=True):
@@ -94,7 +101,8 @@ def counts_agree(trace: Trace) -> Iterator[Breach]:
     here = (pl.col("ecn") == 3) & (pl.col("ecn_before") != 3)
     seen = trace.hops.group_by("port").agg(pl.len().alias("seen"), pl.col("size").sum().alias("seen_bytes"),
                                            here.sum().alias("seen_marks"))  # fmt: skip
-    lost = trace.losses.group_by("port").agg(pl.len().alias("seen_losses"))
+    lost = trace.losses.group_by("port").agg(pl.len().alias("seen_losses")).cast({"port": pl.String})
+    seen = seen.cast({"port": pl.String})
     rows = trace.ports.join(seen, on="port", how="left").join(lost, on="port", how="left")
     rows = rows.with_columns(pl.col(r"^seen.*$").fill_null(0), pl.lit(trace.duration).alias("time_ps"))
     text = "{packets_out} packets are counted, and {seen} left"
@@ -116,8 +124,8 @@ def ends_right(trace: Trace) -> Iterator[Breach]:
 
     hosts = trace.ports.filter(pl.col("is_switch") == 0)["from"].unique()
     own = pl.when(pl.col("reverse") == 1).then("src").otherwise("dst")
-    rows = trace.hops.filter(pl.col("to").is_in(hosts.implode()) & (pl.col("trimmed") == 0))
-    wrong = rows.filter(pl.col("to") != own)
+    here = pl.col("to").is_in(hosts.to_list()) & (pl.col("trimmed") == 0)
+    wrong = trace.hops.filter(here & (pl.col("to") != own))
     yield from first(wrong, "packet {seq} of flow {flow} from {src} to {dst} reaches {to}")
 
 
@@ -131,10 +139,10 @@ def one_path(trace: Trace) -> Iterator[Breach]:
     own = [load.get("transport", {}) for load in trace.experiment["traffic"].values()]
     if any(one.get("entropy", "single") != "single" for one in own):
         return trace.skip("path", "senders spread packets over several paths")
-    rows = trace.hops.filter(pl.col("trimmed") == 0)
+    rows = trace.hops.lazy().filter(pl.col("trimmed") == 0)
     ways = rows.group_by("flow", "reverse", "from").agg(
         pl.col("port").n_unique().alias("ways"), pl.col("port").first(), pl.col("time_ps").min()
-    )
+    ).collect()  # fmt: skip
     text = "flow {flow} leaves {from} by {ways} ports"
     yield from first(ways.filter(pl.col("ways") > 1), text)
 
@@ -151,8 +159,8 @@ def serves_one(trace: Trace) -> Iterator[Breach]:
     time = pl.col("time_ps").cast(pl.Int64)
     takes = ((bits + bps - 1) // bps).alias("takes")
     spare = (time - takes - time.shift(1).over("port").fill_null(0)).alias("spare")
-    rows = trace.hops.with_columns(takes, spare)
-    wrong = rows.filter(pl.col("spare") < 0)
+    rows = trace.hops.lazy().select("port", "seq", "flow", "time_ps", takes, spare)
+    wrong = rows.filter(pl.col("spare") < 0).collect()
     yield from first(
         wrong, "packet {seq} of flow {flow} takes {takes} ps, and the port had that and {spare} ps"
     )
@@ -167,17 +175,18 @@ def propagates(trace: Trace) -> Iterator[Breach]:
 
     if trace.changes:
         return trace.skip("propagation", "links or wires change")
-    rows = trace.hops.filter(pl.col("landed_ps").is_not_null())
-    rows = rows.with_columns((pl.col("landed_ps") - pl.col("time_ps")).alias("took"))
-    usual = rows.group_by("port").agg(pl.col("took").mode().min().alias("usual"))
-    wrong = rows.join(usual, on="port").filter(pl.col("took") != pl.col("usual"))
+    took = (pl.col("landed_ps") - pl.col("time_ps")).alias("took")
+    rows = trace.hops.lazy().select("port", "seq", "flow", "time_ps", took)
+    by_port = rows.filter(pl.col("took").is_not_null()).group_by("port")
+    usual = by_port.agg(pl.col("took").mode().min().alias("usual")).collect()
+    wrong = rows.join(usual.lazy(), on="port").filter(pl.col("took") != pl.col("usual")).collect()
     text = "packet {seq} of flow {flow} takes {took} ps, and others take {usual} ps"
     yield from first(wrong, text)
     under_way = trace.hops.filter(pl.col("landed_ps").is_null()).join(usual, on="port")
     late = under_way.filter(pl.col("time_ps") + pl.col("usual") < trace.duration)
     yield from first(late, "packet {seq} of flow {flow} does not land in {usual} ps")
     if not trace.faults("delay") and not trace.experiment.get("switch"):
-        frame = usual.rename({"usual": "delay_ps"})
+        frame = usual.rename({"usual": "delay_ps"}).cast({"port": pl.String})
         yield from _declared(trace, "delay_ps", _delays, frame)
 
 
@@ -360,9 +369,8 @@ def keeps_codepoints(trace: Trace) -> Iterator[Breach]:
     """A switch leaves the codepoint, or sets CE on a packet whose transport can answer."""
     import polars as pl
 
-    rows = trace.hops.filter(pl.col("came").is_not_null())
     changed = pl.col("ecn") != pl.col("ecn_before")
-    wrong = rows.filter(changed & ((pl.col("ecn") != 3) | (pl.col("ecn_before") == 0)))
+    wrong = trace.hops.filter(changed & ((pl.col("ecn") != 3) | (pl.col("ecn_before") == 0)))
     yield from first(
         wrong, "packet {seq} of flow {flow} comes with codepoint {ecn_before} and leaves with {ecn}"
     )
@@ -448,14 +456,19 @@ def delivers(trace: Trace) -> Iterator[Breach]:
         return trace.skip(
             "delivery", "statistics begin at warmup, or a transport other than TCP carries data"
         )
-    data = trace.hops.filter(
+    data = trace.hops.lazy().filter(
         (pl.col("payload") > 0) & (pl.col("reverse") == 0) & (pl.col("to") == pl.col("dst"))
         & pl.col("landed_ps").is_not_null() & (pl.col("lost") == 0)
-    ).sort("flow", "seq")  # fmt: skip
+    ).select("flow", "seq", "payload").sort("flow", "seq")  # fmt: skip
     end = pl.col("seq") + pl.col("payload")
     reached = end.cum_max().over("flow").shift(1).over("flow").fill_null(0)
     new = pl.max_horizontal(end, reached) - pl.max_horizontal(pl.col("seq"), reached)
-    landed = data.with_columns(new.alias("new")).group_by("flow").agg(pl.col("new").sum().alias("landed"))
+    landed = (
+        data.with_columns(new.alias("new"))
+        .group_by("flow")
+        .agg(pl.col("new").sum().alias("landed"))
+        .collect()
+    )
     rows = flows.join(landed, left_on="id", right_on="flow", how="left").with_columns(
         pl.col("landed").fill_null(0), pl.col("dst").alias("port"))  # fmt: skip
     text = "flow {id} counts {arrived_bytes} bytes, and {landed} landed"
@@ -478,13 +491,13 @@ def acknowledges(trace: Trace) -> Iterator[Breach]:
     # RFC 9293 s.3.4: a FIN takes one number of the sequence.
     fin = (pl.col("tcp_flags") & 1).cast(pl.UInt64)
     there = (pl.col("reverse") == 0) & (pl.col("lost") == 0) & (pl.col("to") == pl.col("dst"))
-    data = trace.hops.filter(there & pl.col("landed_ps").is_not_null())
+    data = trace.hops.lazy().filter(there & pl.col("landed_ps").is_not_null())
     end = (pl.col("seq") + pl.col("payload") + fin).alias("e")
     came = data.select("flow", pl.col("landed_ps").alias("at"), end)
     came = came.sort("at").with_columns(pl.col("e").cum_max().over("flow"))
-    acks = trace.hops.filter((pl.col("pure_ack") == 1) & (pl.col("reverse") == 1) & (pl.col("seq") > 0)
+    acks = trace.hops.lazy().filter((pl.col("pure_ack") == 1) & (pl.col("reverse") == 1) & (pl.col("seq") > 0)
                              & (pl.col("from") == pl.col("dst")))  # fmt: skip
-    acks = acks.filter(pl.col("opcode").is_null()).sort("time_ps")
+    acks = acks.filter(pl.col("opcode").is_null()).select("flow", "seq", "time_ps", "port").sort("time_ps")
     known = acks.join_asof(came, left_on="time_ps", right_on="at", by="flow", check_sortedness=False)
-    wrong = known.filter(pl.col("seq") > pl.col("e").fill_null(0))
+    wrong = known.filter(pl.col("seq") > pl.col("e").fill_null(0)).collect()
     yield from first(wrong, "flow {flow} acknowledges byte {seq}, and byte {e} is the last that came")

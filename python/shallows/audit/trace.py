@@ -7,7 +7,7 @@ all of these. Those that agree are matched at a node in their order.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -79,6 +79,7 @@ class Trace:
         """Departures in the order of their ports and times.
 
         `came` (null at a host), `came_by`, `ecn_before` and `trimmed_before` belong to the packet's landing.
+        `held` are the bytes that blocks of SACK report.
         """
         return self._matched[0]
 
@@ -88,52 +89,103 @@ class Trace:
         return self._matched[1]
 
     @cached_property
+    def _types(self) -> dict[str, pl.Enum]:
+        """Numbers for the names of nodes, ports, loads and disciplines, of which a trace has millions."""
+        import polars as pl
+
+        packets, ports = self.tables["packets"], self.ports
+
+        def of(*columns: pl.Series) -> pl.Enum:
+            return pl.Enum(pl.concat([one.drop_nulls() for one in columns]).unique(maintain_order=True))
+
+        nodes = of(ports["from"], ports["to"], packets["src"].unique(), packets["dst"].unique())
+        return {
+            "port": of(ports["port"], packets["port"].unique()), "traffic": of(packets["traffic"].unique()),
+            "kind": of(ports["kind"]), **dict.fromkeys(("from", "to", "src", "dst"), nodes),
+        }  # fmt: skip
+
+    @cached_property
+    def _ends(self) -> pl.DataFrame:
+        """The columns that a departure takes from its port."""
+        import polars as pl
+
+        ends = self.ports.select(
+            "port", "number", "from", "to", pl.col("is_switch").cast(pl.UInt8), "kind", "rate_bps"
+        )
+        return ends.with_columns(
+            pl.col(name).cast(self._types[name]) for name in ("port", "from", "to", "kind")
+        )
+
+    @cached_property
+    def _rows(self) -> pl.DataFrame:
+        """Departures in the order of their ports and times, in few bytes each."""
+        import polars as pl
+
+        table, types = self.tables["packets"], self._types
+        blocks = [(pl.col(f"sack{i}_beyond") - pl.col(f"sack{i}_first")).fill_null(0) for i in range(4)]
+        lean = table.lazy().select(
+            "time_ps", "landed_ps", "flow", "seq", "stamp_ps", *_narrowed(table), _name(),
+            *(pl.col(name).cast(types[name]) for name in ("port", "traffic", "src", "dst")),
+            pl.sum_horizontal(blocks).clip(0, 2**32 - 1).cast(pl.UInt32).alias("held"),
+        )  # fmt: skip
+        joined = lean.join(self._ends.lazy(), on="port", how="left", maintain_order="left")
+        return joined.sort("number", "time_ps", maintain_order=True).collect()
+
+    @cached_property
     def _matched(self) -> tuple[pl.DataFrame, pl.DataFrame]:
         import polars as pl
 
-        ends = self.ports.select("port", "number", "from", "to", "is_switch", "kind", "rate_bps")
-        name = pl.struct(_NAMES).hash(seed=1).alias("name")
-        rows = self.tables["packets"].with_columns(name).join(ends, on="port", how="left")
-        rows = rows.with_row_index("row")
-        landed = rows.filter(pl.col("landed_ps").is_not_null() & (pl.col("lost") == 0))
+        rows = self._rows.with_row_index("row")
+        landed = rows.lazy().filter(pl.col("landed_ps").is_not_null() & (pl.col("lost") == 0))
         landings = landed.select("name", pl.col("to").alias("node"), pl.col("landed_ps").alias("came"),
-                                 pl.col("ecn").alias("ecn_before"), pl.col("port").alias("came_by"),
-                                 pl.col("row").alias("landing"),
-                                 pl.col("trimmed").alias("trimmed_before"),
-                                 pl.col("size").alias("size_before"))  # fmt: skip
-        if "losses" in self.tables and len(self.tables["losses"]):
-            lost = self.losses.select("name", pl.col("from").alias("node"), pl.col("time_ps").alias("came"))
+                                 pl.col("row").alias("landing"))  # fmt: skip
+        if len(self.losses):
+            lost = self.losses.lazy().select(
+                "name", pl.col("from").alias("node"), pl.col("time_ps").alias("came")
+            )
             # A packet that was refused as it came cannot be the one that left.
             nth = pl.int_range(pl.len()).over("name", "node", "came").alias("nth")
             lost, landings = lost.with_columns(nth), landings.with_columns(nth)
             landings = landings.join(lost, on=["name", "node", "came", "nth"], how="anti").drop("nth")
-        nth = pl.int_range(pl.len()).over("name", "node").alias("nth")
-        landings = landings.sort("came").with_columns(nth)
-        left = rows.sort("time_ps").with_columns(pl.col("from").alias("node")).with_columns(nth)
+        nth = pl.int_range(pl.len(), dtype=pl.UInt32).over("name", "node").alias("nth")
+        landings = landings.sort("came").with_columns(nth).drop("came").collect().lazy()
+        left = rows.lazy().select("name", pl.col("from").alias("node"), "row", "time_ps").sort("time_ps")
+        left = left.drop("time_ps").with_columns(nth).collect().lazy()
         # Acknowledgements can be alike; a landing that is left over has the greatest number.
-        joined = left.join(landings, on=["name", "node", "nth"], how="left")
-        kept = landings.join(left, on=["name", "node", "nth"], how="anti")
-        return joined.sort("number", "time_ps"), kept
+        joined = left.join(landings, on=["name", "node", "nth"], how="left").select("row", "landing")
+        landing = joined.sort("row").collect()["landing"]
+        kept = landings.join(left, on=["name", "node", "nth"], how="anti").collect()["landing"]
+        before = {"landed_ps": "came", "port": "came_by", "ecn": "ecn_before", "trimmed": "trimmed_before",
+                  "size": "size_before"}  # fmt: skip
+        columns = [rows[name].gather(landing).alias(then) for name, then in before.items()]
+        names = {"to": "node", **before}
+        more = rows.select("traffic", "reverse", *names)[kept].rename(names)
+        return rows.drop("row").with_columns(columns), more
 
     @cached_property
     def losses(self) -> pl.DataFrame:
         """Packets that ports lost, with the ends of the ports."""
         import polars as pl
 
-        name = pl.struct(_NAMES).hash(seed=1).alias("name")
-        ends = self.ports.select("port", "from", "kind")
-        if "losses" not in self.tables:
-            return self.tables["packets"].clear().with_columns(
-                name, pl.lit("").alias("cause")).join(ends, on="port", how="left")  # fmt: skip
-        return self.tables["losses"].with_columns(name).join(ends, on="port", how="left")
+        ends = self._ends.select("port", "from", "kind")
+        lost = self.tables.get("losses")
+        if lost is None:
+            lost = self.tables["packets"].clear().with_columns(pl.lit("").alias("cause"))
+        lost = lost.with_columns(_name(), pl.col("port").cast(self._types["port"]))
+        return lost.join(ends, on="port", how="left")
 
     @cached_property
     def switched(self) -> dict[str, pl.DataFrame]:
         """The departures of each switch port, in order."""
         import polars as pl
 
-        frames = self.hops.filter(pl.col("is_switch") == 1).partition_by("port", as_dict=True)
-        return {str(key[0]): frame for key, frame in frames.items()}
+        sizes = self.hops.group_by("port", maintain_order=True).agg(pl.len(), pl.col("is_switch").first())
+        begins = sizes["len"].cum_sum().shift(1, fill_value=0)
+        # They stand together, so that none is copied.
+        return {
+            port: self.hops.slice(begin, length)
+            for begin, (port, length, switch) in zip(begins, sizes.iter_rows(), strict=True) if switch == 1
+        }  # fmt: skip
 
     @cached_property
     def connections(self) -> list[Connection]:
@@ -149,6 +201,25 @@ class Trace:
     def fifo(self, port: str) -> bool:
         """The port serves in order of arrival and decides there."""
         return self.discipline(port, True)["kind"] in _AT_ARRIVAL
+
+
+_SMALL = ("reverse", "pure_ack", "trimmed", "ecn", "lost", "opcode", "nak", "payload", "size", "tcp_flags")
+
+
+def _narrowed(table: pl.DataFrame) -> Iterator[pl.Expr]:
+    """Columns of small numbers, each in as few bytes as its greatest number needs."""
+    import polars as pl
+
+    most = table.select(pl.col(_SMALL).max().fill_null(0)).row(0, named=True)
+    for name, greatest in most.items():
+        kinds = ((2**8, pl.UInt8), (2**16, pl.UInt16), (2**32, pl.UInt32), (2**64, pl.UInt64))
+        yield pl.col(name).cast(next(kind for beyond, kind in kinds if greatest < beyond))
+
+
+def _name() -> pl.Expr:
+    import polars as pl
+
+    return pl.struct(_NAMES).hash(seed=1).alias("name")
 
 
 def matches(pattern: str, port: str) -> bool:

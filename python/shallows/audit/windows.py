@@ -54,13 +54,14 @@ def connections(trace: Trace) -> Iterator[Connection]:
 
     loads = trace.experiment["traffic"]
     tcp = [name for name, load in loads.items() if load.get("transport", {}).get("profile", "") in TCP]
-    hops = trace.hops.filter(pl.col("traffic").is_in(tcp))
+    hops = trace.hops.lazy().filter(pl.col("traffic").is_in(tcp))
     sent = hops.filter((pl.col("reverse") == 0) & (pl.col("from") == pl.col("src")) & (pl.col("payload") > 0))
     back = (pl.col("reverse") == 1) & (pl.col("to") == pl.col("src")) & (pl.col("lost") == 0)
     # RFC 9293 s.3.1: the flag SYN has the value 2.
     acks = hops.filter(back & pl.col("landed_ps").is_not_null() & (pl.col("tcp_flags") & 2 == 0))
-    by_sent = sent.sort("stamp_ps", "seq").partition_by("flow", as_dict=True)
-    by_acks = acks.sort("landed_ps").partition_by("flow", as_dict=True)
+    sent = sent.select("flow", "traffic", "src", "stamp_ps", "seq", "payload").sort("stamp_ps", "seq")
+    acks = acks.select("flow", "landed_ps", "seq", "tcp_flags", "held").sort("landed_ps")
+    by_sent, by_acks = (each.collect().partition_by("flow", as_dict=True) for each in (sent, acks))
     by_rows = trace.tables["flow_trace"].partition_by("flow", as_dict=True)
     for key, data in by_sent.items():
         if key not in by_acks or key not in by_rows:
@@ -73,8 +74,7 @@ def connections(trace: Trace) -> Iterator[Connection]:
         ack = answers["seq"].to_numpy().astype("i8")
         reached = np.maximum.accumulate(ack)
         gained = np.diff(reached, prepend=0)
-        ends = [[answers[f"sack{i}_{end}"].cast(pl.Int64) for end in ("first", "beyond")] for i in range(4)]
-        held = np.sum([(beyond - begins).fill_null(0).to_numpy() for begins, beyond in ends], axis=0)
+        held = answers["held"].to_numpy().astype("i8")
         ack_at = answers["landed_ps"].to_numpy().astype("i8")
         again = seq < np.maximum.accumulate(np.concatenate([[0], end[:-1]]))
         odd = (held > 0) | (gained == 0)
