@@ -91,6 +91,26 @@ fn a_pull_grants_what_is_wanted() {
     assert!(last >= busy && last <= (busy + late) * 100 / 99, "{last} for {busy}");
 }
 
+/// The flows of one card share what one of them may want. A sender of one flow, beside two that have nine others each, gets what these two
+/// leave: their cards give a tenth to each flow, so that eight tenths of the receiver's link are left. Within a twentieth, for the first
+/// credits; with the whole want of each it would end a tenth later.
+#[test]
+fn the_flows_of_a_card_share_what_one_may_want() {
+    let hosts: Vec<String> = (0..22).map(|n| format!("h{n}")).collect();
+    let link = |host: &String| json!({"from": host, "to": "sw", "rate": "100Gbps", "delay": "1us"});
+    let flow = |from: &str, to: &str| json!({"from": from, "to": to, "bytes": "2MB", "start": "0s"});
+    let mut flows = vec![flow("h1", "h0"), flow("h2", "h0"), flow("h3", "h0")];
+    flows.extend((4..13).map(|n| flow("h2", &hosts[n])));
+    flows.extend((13..22).map(|n| flow("h3", &hosts[n])));
+    let links: Vec<Value> = hosts.iter().map(link).collect();
+    let mut document = incast(1, 1, "nscc", json!({}));
+    document["topology"] = json!({"kind": "graph", "hosts": hosts, "switches": ["sw"], "links": links});
+    document["traffic"] = json!({"x": {"kind": "table", "flows": flows}});
+    let took = run(document).fct()[0];
+    let wire = 2_000_000 * FULL / MTU * BYTE * 10 / 8;
+    assert!(took * 20 >= wire * 19 && took * 20 <= wire * 21, "{took} for {wire}");
+}
+
 /// Beside NSCC, what the last hop trims says nothing to the window about the fabric, and the incast takes the link's time.
 #[test]
 fn it_works_beside_nscc() {

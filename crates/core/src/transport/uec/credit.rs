@@ -4,13 +4,13 @@
 //! zero, and states how much it wants. The rest is the consortium's simulator (`ultraethernet/uet-htsim`, 40ccb05, uec.cpp): credit is
 //! counted in units of 256 bytes; a pull grants four full packets or what is wanted, if that is less, and pulls leave so that these fill
 //! 0.99 of the receiver's link; a source begins with 1.5 bandwidth-delay products, which its first answer takes away; it wants the least
-//! of its backlog, 1.5 products, and its window and a packet, without the credit that it has; a source that wants nothing gets up to
-//! 1.5 products unasked, after all others. The turns of a host's flows are in `hosts/pulls.rs`.
+//! of its backlog, 1.5 products, and its window and a packet, without the credit that it has, divided by the other flows that send from its
+//! card; a source that wants nothing gets up to 1.5 products unasked, after all others. The turns of a host's flows are in `hosts/pulls.rs`.
 //!
 //! Ours, where the sources leave it open: credit is bounded to 1.5 products for each source; a source that has data, no credit, and
 //! nothing under way asks by a header alone, at once if its receiver knows of no want, and else after the packets' timer, which doubles
 //! each time. The simulator asks once. A pull that is lost would be the last then.
-//! Left out: the division of a want by the flows that wait in one card; the control of the pacer's rate in an oversubscribed fabric.
+//! Left out: the control of the pacer's rate in an oversubscribed fabric.
 
 use super::wire::UNIT;
 use shallows_units::{Bytes, Rate, Span, Time};
@@ -38,6 +38,8 @@ pub struct Want {
     pub window: u64,
     /// Bytes of a full packet.
     pub packet: u64,
+    /// Other flows of the card that send.
+    pub others: u64,
 }
 
 /// The credit of a source.
@@ -79,10 +81,11 @@ impl Purse {
 
     /// The units that a source wants in all, told now.
     pub fn ask(&mut self, want: Want, now: Time) -> u64 {
-        let Want { backlog, window, packet } = want;
+        let Want { backlog, window, packet, others } = want;
         let bounded = backlog.min(self.most).min(window.saturating_add(packet)) as i64;
         let least = if self.speculates && backlog > 0 { packet as i64 } else { 0 };
-        let units = ((bounded - self.credit).max(least).max(0) as u64).div_ceil(UNIT);
+        let bytes = (bounded - self.credit).max(least).max(0) as u64;
+        let units = (bytes / others.max(1)).div_ceil(UNIT);
         (self.asked, self.asked_at) = (self.asked.max(self.granted + units), now);
         self.asked
     }
@@ -191,7 +194,7 @@ mod tests {
     const BASE: Span = Span::us(12);
 
     fn want(backlog: u64, window: u64) -> Want {
-        Want { backlog, window, packet: 4160 }
+        Want { backlog, window, packet: 4160, others: 0 }
     }
 
     /// A source sends 1.5 products unasked, while its credit is above zero; the first answer takes away what is left, and the credit counts from
@@ -232,6 +235,12 @@ mod tests {
             let units = purse.ask(want(backlog, window), Time::ZERO);
             let more = (bytes as i64 - 25_600).max(0) as u64;
             assert_eq!(units, 100 + more.div_ceil(256), "{backlog} {window}");
+        }
+        // Flows of one card share what one of them may want; a single other one takes nothing.
+        for (others, units) in [(0, 879), (1, 879), (2, 440), (10, 88)] {
+            let mut purse = Purse::new(RATE, BASE, 4160);
+            purse.on_answer(None);
+            assert_eq!(purse.ask(Want { others, ..want(1 << 40, u64::MAX) }, Time::ZERO), units);
         }
         // Before the first answer a source with a backlog wants a packet at least.
         let mut purse = Purse::new(RATE, BASE, 4160);

@@ -338,7 +338,7 @@ impl UecSender {
     }
 
     /// The bytes that wait to be sent, for the receiver that gives credit.
-    fn want(&self, config: &Config) -> Want {
+    fn want(&self, config: &Config, net: &Net) -> Want {
         let packet = config.rules.mss + config.rules.overhead;
         let fresh = self.half.written.saturating_sub(self.next);
         let fresh =
@@ -346,7 +346,11 @@ impl UecSender {
         // More than a window of them is bounded anyway.
         let again = self.again.values().take(4096);
         let again: u64 = again.map(|again| again.payload + config.rules.overhead).sum();
-        Want { backlog: fresh.saturating_add(again), window: self.half.window.bytes(), packet }
+        // Each flow of a card has one packet in its port, so that those before this one are the other flows that send.
+        let before = net.sent_by(self.half.flow) - net.now;
+        let one = self.line.transmit(Bytes(packet)).as_ps().max(1);
+        let others = (before.as_ps() + one / 2) / one;
+        Want { backlog: fresh.saturating_add(again), window: self.half.window.bytes(), packet, others }
     }
 
     /// Asks for credit if it is time, and notes when it will be.
@@ -355,7 +359,7 @@ impl UecSender {
         if !self.unanswered.is_empty() {
             return; // what is under way says it
         }
-        let want = self.want(config);
+        let want = self.want(config, net);
         let Some(purse) = self.purse.as_mut().filter(|_| want.backlog > 0) else { return };
         let (patience, now) = (config.uec.timeout, net.now);
         if purse.asks_at(patience) <= now && self.turn.at <= now {
@@ -456,7 +460,7 @@ impl UecSender {
         self.half.counts.retransmissions += u64::from(again.is_some());
         let packets = (window / mtu).max(1) as u64;
         let entropy = self.paths.next(packets, now);
-        let behind = self.purse.is_some().then(|| self.want(config));
+        let behind = self.purse.is_some().then(|| self.want(config, net));
         let extension = match self.purse.as_mut().zip(behind) {
             Some((purse, behind)) => net.extensions.put(&want(purse.spend(size.into(), behind, now))),
             None => NONE,
