@@ -175,7 +175,7 @@ def _sender(
     header += 12 * settings["timestamps"]
     row_at = traced["time_ps"].to_numpy().astype("i8")
     answers = _Answers(back, dict(zip(row_at.tolist(), traced["srtt_ps"].to_list(), strict=True)))
-    # Without a message there is no end of the data.
+    # A connection without messages has no last byte.
     starts, sizes = [start for start, _ in app or ()], [size for _, size in app or ()]
     begun, total, reached, again = 0, 0.0 if app else inf, 0, inf
     sent: dict[Name, Sent] = {}

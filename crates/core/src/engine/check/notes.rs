@@ -54,7 +54,10 @@ fn marked_last_hops(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>
     }
     let mut seen = BTreeMap::new();
     let mut marks = |port: &Chosen<'_>| {
-        let looked = || port.queue.show().get("kmin").is_some_and(|least| least != "none");
+        let looked = || {
+            let settings = port.queue.show();
+            ["kmin", "mark_at"].iter().any(|mark| settings.get(*mark).is_some_and(|least| least != "none"))
+        };
         *seen.entry(std::ptr::from_ref(port.queue)).or_insert_with(looked)
     };
     let roles = graph.links.iter().map(|link| (graph.role(link.from), graph.role(link.to)));
@@ -64,8 +67,8 @@ fn marked_last_hops(experiment: &Experiment, graph: &Graph, chosen: &[Chosen<'_>
     let ports: Vec<String> = ports.into_iter().map(|number| graph.port_name(number)).collect();
     (!ports.is_empty()).then(|| {
         format!(
-            "traffic {}: {} mark packets, and receiver_credit bounds what comes over these ports already. Ultra Ethernet has no marks there: \
-             write a queue without kmin and kmax for them, in [port.\"NAME\"].",
+            "traffic {}: packets are marked at {}, where receiver_credit bounds already what comes. Ultra Ethernet has no marks \
+             there: write a queue without them in [port.\"NAME\"].",
             names(&loads),
             names(&ports)
         )
@@ -239,8 +242,8 @@ impl Simulation {
             // UE 1.0.3 s.3.6.13.5: a packet asks for an answer if it fills its window, and not if the window shrinks later.
             let unasked = match config.kind {
                 TransportKind::Uec => format!(
-                    " A shorter one helps where the window was cut behind packets that ask for no answer: a receiver is silent below \
-                     transport.ack_bytes ({}).",
+                    " Or a window was cut behind packets that ask for no answer, and their receiver is silent below transport.ack_bytes \
+                     ({} bytes): then a shorter timeout helps, or less ack_bytes.",
                     config.uec.ack_bytes
                 ),
                 _ => String::new(),
