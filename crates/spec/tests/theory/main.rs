@@ -31,6 +31,7 @@ mod ndp;
 mod ns2;
 mod pacing;
 mod pfabric;
+mod planes;
 mod pias;
 mod qps;
 mod queueing;

@@ -32,6 +32,8 @@ pub struct UecReceiver {
     pending: u64,
     /// A request came since nothing was missing.
     asked: bool,
+    /// The value of the next pull.
+    pulls: u32,
     /// Its grants, where receivers give credit.
     pub credit: Option<Grants>,
     /// Statistics.
@@ -49,6 +51,7 @@ impl UecReceiver {
             received: 0,
             pending: 0,
             asked: false,
+            pulls: 0,
             credit: config.uec.credit.then(|| Grants::new(rate, base, config.packet)),
             counts: ReceiverCounts::default(),
         }
@@ -112,7 +115,7 @@ impl UecReceiver {
         let spacing = grants.pull();
         let report = Report { about: (0, 0), units: 0, base: 0, map: 0, ahead: 0, granted: grants.granted };
         let extension = net.extensions.put(&report.put());
-        net.send(&Packet {
+        let packet = Packet {
             at: Time::ZERO,
             seq: self.next,
             stamp: net.now,
@@ -122,7 +125,11 @@ impl UecReceiver {
             extension,
             size: config.header,
             flags: PULL.with(Flags::REVERSE),
-        });
+        };
+        // No packet's value is its own, so that pulls take the values in turn where these choose a port or a path.
+        let like = net.directory.routing.with_entropy(self.label, self.pulls);
+        self.pulls = (self.pulls + 1) % config.uec.entropy.1;
+        self.hand(packet, like, config, net);
         spacing
     }
 
@@ -165,7 +172,7 @@ impl UecReceiver {
 
     fn send(&self, flags: Flags, seq: u64, extension: u32, about: &Packet, config: &Config, net: &mut Net) {
         let again = about.flags.any(Flags::RETRANSMITTED);
-        net.send(&Packet {
+        let packet = Packet {
             at: Time::ZERO,
             seq,
             stamp: about.stamp,
@@ -175,6 +182,24 @@ impl UecReceiver {
             extension,
             size: config.header,
             flags: flags.with(Flags::REVERSE).with_if(Flags::RETRANSMITTED, again),
-        });
+        };
+        self.hand(packet, about.label, config, net);
+    }
+
+    /// Hands a packet to the card. On one with several ports, and where values name paths, it goes back by the value in the label `like`: so
+    /// what a value's path loses, in either direction, concerns that value.
+    fn hand(&self, mut packet: Packet, like: u32, config: &Config, net: &mut Net) {
+        let (routing, chooses) = (&net.directory.routing, config.uec.chooses_paths());
+        let ports = net.ports(self.flow, true, self.label).filter(|_| chooses);
+        if chooses && (ports.is_some() || routing.structured) {
+            packet.label = routing.with_hash_of(self.label, like);
+        }
+        match ports {
+            Some(ports) => {
+                let place = routing.port_of(packet.label, ports.len() as u32);
+                net.send_by(ports[place as usize], &packet);
+            }
+            None => net.send(&packet),
+        }
     }
 }
