@@ -96,7 +96,7 @@ impl Sections {
         let warmup = one(chance, &[0, 0, duration / 3]);
         let mut document = json!({
             "seed": chance.below(1000),
-            "ecmp": one(chance, &["flow", "round-robin", "random", "weighted", "flowlet", "least-loaded", "permutation", "symmetric"]),
+            "ecmp": one(chance, &["flow", "round-robin", "random", "weighted", "flowlet", "least-loaded", "permutation", "symmetric", "structured"]),
             "duration": format!("{duration}us"),
             "warmup": format!("{warmup}us"),
             "topology": self.component(chance, "topology", &["graph"], true, 0.6),
@@ -160,7 +160,11 @@ impl Sections {
             let marks = one(chance, &[None, Some(("1KB", "4KB")), Some(("6KB", "25KB"))]);
             let marks = marks.map_or(["none"; 2], |(least, most)| [least, most]);
             (document["queue"]["kmin"], document["queue"]["kmax"]) = (marks[0].into(), marks[1].into());
-            document["ecmp"] = one(chance, &["flow", "flow", "weighted"]).into();
+            document["ecmp"] = one(chance, &["flow", "flow", "weighted", "structured", "structured"]).into();
+            if document["ecmp"] == "structured" {
+                // As many values as the paths of four planes, and any number of them.
+                document["transport"]["entropies"] = one(chance, &[64, 64, 1024]).into();
+            }
         } else {
             document["ecmp"] = one(chance, &["flow", "permutation", "permutation"]).into();
         }
@@ -250,6 +254,9 @@ impl Sections {
             event["at"] = format!("{}us", chance.below(duration)).into();
             event["link"] = cables[chance.below(few) as usize].as_str().into();
             event["state"] = one(chance, &["down", "up", "none"]).into();
+            if document["ecmp"] == "structured" {
+                document["routing"]["reconvergence"] = "none".into();
+            }
             document["event"][format!("event{number}")] = event;
         }
     }

@@ -25,6 +25,8 @@ struct Plane {
     free_at: Time,
     /// Values of this port that were drawn while it had no room.
     values: VecDeque<u32>,
+    /// None of many draws was a value of this port, and none has been since: its values rest.
+    dry: bool,
 }
 
 /// The ports of a connection's card.
@@ -40,7 +42,12 @@ impl Card {
             let free_at = |link: u32| {
                 self.planes.iter().find(|plane| plane.link == link).map_or(Time::ZERO, |plane| plane.free_at)
             };
-            let plane = |link: &u32| Plane { link: *link, free_at: free_at(*link), values: VecDeque::new() };
+            let plane = |link: &u32| Plane {
+                link: *link,
+                free_at: free_at(*link),
+                values: VecDeque::new(),
+                dry: false,
+            };
             self.planes = links.iter().map(plane).collect();
         }
         for plane in self.planes.iter_mut().filter(|plane| plane.free_at == Time::MAX) {
@@ -69,14 +76,18 @@ impl Card {
             return plane.values.pop_front();
         }
         for _ in 0..DRAWS {
-            // If many wait for each of the others, those with room have no value of their own: their values rest.
-            let full = |plane: &Plane| plane.free_at <= now || plane.values.len() >= AHEAD;
-            if self.planes.iter().any(|plane| plane.free_at > now) && self.planes.iter().all(full) {
+            // Where many wait for each port that has values, another draw finds none for those with room.
+            let has_enough = |plane: &Plane| match plane.free_at <= now {
+                true => plane.dry,
+                false => plane.values.len() >= AHEAD,
+            };
+            if self.planes.iter().all(has_enough) {
                 return None;
             }
             let value = draw();
             let place = (value % self.ports()) as usize;
             let plane = &mut self.planes[place];
+            plane.dry = false;
             if plane.free_at <= now {
                 return Some(value);
             }
@@ -84,6 +95,7 @@ impl Card {
                 plane.values.push_back(value);
             }
         }
+        self.planes.iter_mut().filter(|plane| plane.free_at <= now).for_each(|plane| plane.dry = true);
         None
     }
 
