@@ -73,6 +73,11 @@ impl<'a> Net<'a> {
         self.network.has_left(flow, self.directory.port_places[link as usize])
     }
 
+    /// Whether the port at `link`, one of a host, is down.
+    pub fn is_down(&self, link: u32) -> bool {
+        self.network.ports[self.directory.port_places[link as usize] as usize].flags.down
+    }
+
     /// How long the port at `link` takes to send all that it holds, and its rate.
     pub fn work_at(&self, link: u32) -> (Span, Rate) {
         let port = &self.network.ports[self.directory.port_places[link as usize] as usize];

@@ -152,6 +152,38 @@ fn values_that_do_not_rest_go_on_losing() {
     assert!(done.flow("goodput_bps") < 0.8 * LINE && done.flow("retransmissions") > 1000.0);
 }
 
+/// Where cards say which of their ports are down, no rule goes on losing: a lost port of either card costs an eighth behind static switches.
+/// What was lost before the first answers is a round trip's packets of the port at most, and the window before.
+#[test]
+fn ports_that_are_known_to_be_down_are_not_used() {
+    for link in ["h0<->p3.leaf0", "h4<->p5.leaf1"] {
+        for entropy in ["oblivious", "mixed", "states"] {
+            let told = json!({"warmup": "0s", "duration": "3ms", "transport": {"entropy": entropy, "port_status": true}});
+            let whole = run(failing(link, told.clone()));
+            let later = run(failing(link, with(told, json!({"warmup": "1ms"}))));
+            let what = format!("{link} {entropy}");
+            close(&what, later.flow("goodput_bps"), LINE * 7.0 / 8.0, 0.001);
+            let window = (BASE / BYTE * 3 / 2 / FULL + 1) as f64;
+            let lost = whole.flow("retransmissions");
+            assert!(lost > 0.0 && lost <= 2.0 * window, "{what}: {lost} for {window}");
+            assert_eq!(later.flow("retransmissions"), 0.0, "{what}");
+        }
+    }
+}
+
+/// A card whose ports are all down for a while goes on once they are up.
+#[test]
+fn a_card_without_ports_goes_on_later() {
+    let changes = json!({
+        "duration": "50ms", "warmup": "0s", "transport": {"port_status": true, "retries": 50},
+        "traffic": {"x": {"bytes": "40MB"}},
+        "event": {"mend": {"at": "2ms", "link": "h0<->*", "state": "up"}},
+    });
+    let done = run(failing("h0<->*", changes));
+    assert_eq!(done.flow("delivered_bytes"), 40e6);
+    assert!(done.fct()[0] > 2 * MS);
+}
+
 /// A port that is up again is used again: its eight values are probed in turn, one each timeout of 100 us, so that all are good 0.8 ms later.
 #[test]
 fn a_repaired_port_is_used_again() {
@@ -249,6 +281,29 @@ fn losses_cost_little() {
         let done = run(planes(lossy));
         assert!(done.flow("retransmissions") > 100.0);
         assert!(done.flow("goodput_bps") > 0.95 * LINE, "{recovery}: {}", done.flow("goodput_bps") / LINE);
+    }
+}
+
+/// A ring all-reduce of eight cards over eight planes: one connection with 256 values ends sooner than 16 queue pairs of DCQCN, which
+/// are hashed to ports and spines. Of 16 pairs on 32 paths some share one, whatever the seed.
+#[test]
+fn one_connection_of_many_values_beats_sixteen_queue_pairs() {
+    for seed in [1, 2, 3] {
+        let mut document = planes(json!({"seed": seed, "transport": {"entropy": "mixed", "entropies": 256}}));
+        document["traffic"] = json!({"job": {
+            "kind": "collective", "hosts": "h*", "placement": "striped", "operation": "all-reduce", "bytes": "16MB", "rounds": 1,
+        }});
+        let mut pairs = document.clone();
+        pairs["queue"] = json!({"kind": "ramp", "kmin": "400KB", "kmax": "1600KB", "pmax": 0.2});
+        pairs["priority"] = json!({"3": {"pfc": true}, "6": {}});
+        pairs["switch"] = json!({"*": {"buffer": "64MB"}});
+        pairs["transport"] = json!({
+            "profile": "roce", "cc": {"kind": "dcqcn", "parameters": "vendor"}, "mtu": "4096B", "priority": 3, "ack_priority": 6,
+            "cnp_interval": "4us", "qps": 16,
+        });
+        let [values, pairs] = [document, pairs].map(|document| run(document).column("rounds", "fct_ps")[0]);
+        println!("{seed} {values} {pairs} {}", pairs / values);
+        assert!(values * 1.1 < pairs, "{seed}: {values} {pairs}");
     }
 }
 

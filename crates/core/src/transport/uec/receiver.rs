@@ -5,6 +5,7 @@
 //! A request stands until nothing before the last packet is missing, and is answered again then (uet-htsim 40ccb05, uec.cpp): a short last
 //! packet overtakes full ones on other paths, and nothing else would report these.
 
+use super::card::bits;
 use super::credit::{Grants, Waits};
 use super::wire::{ASKS, AT_LAST_HOP, MAP, MARK, NACK, PULL, Report, UNIT, wanted};
 use crate::net::Net;
@@ -99,6 +100,7 @@ impl UecReceiver {
             map: self.map(base, config.rules.mss),
             ahead: self.held.bytes().div_ceil(config.rules.mss),
             granted: self.credit.as_ref().map_or(0, |grants| grants.granted),
+            down: self.down(config, net),
         };
         let extension = net.extensions.put(&report.put());
         self.send(Flags::ACK.with_if(MARK, marked), self.next, extension, packet, config, net);
@@ -113,7 +115,7 @@ impl UecReceiver {
     pub fn pull(&mut self, config: &Config, net: &mut Net) -> Span {
         let Some(grants) = &mut self.credit else { return Span::ZERO };
         let spacing = grants.pull();
-        let report = Report { about: (0, 0), units: 0, base: 0, map: 0, ahead: 0, granted: grants.granted };
+        let report = Report { about: (0, 0), units: 0, base: 0, map: 0, ahead: 0, granted: grants.granted, down: 0 };
         let extension = net.extensions.put(&report.put());
         let packet = Packet {
             at: Time::ZERO,
@@ -186,6 +188,12 @@ impl UecReceiver {
         self.hand(packet, about.label, config, net);
     }
 
+    /// The ports of its card that are down, where it is to say so.
+    fn down(&self, config: &Config, net: &Net) -> u64 {
+        let ports = net.ports(self.flow, true, self.label).filter(|_| config.uec.port_status);
+        ports.map_or(0, |ports| bits(ports.iter().map(|link| net.is_down(*link))))
+    }
+
     /// Hands a packet to the card. On one with several ports, and where values name paths, it goes back by the value in the label `like`: so
     /// what a value's path loses, in either direction, concerns that value.
     fn hand(&self, mut packet: Packet, like: u32, config: &Config, net: &mut Net) {
@@ -196,8 +204,10 @@ impl UecReceiver {
         }
         match ports {
             Some(ports) => {
-                let place = routing.port_of(packet.label, ports.len() as u32);
-                net.send_by(ports[place as usize], &packet);
+                let place = routing.port_of(packet.label, ports.len() as u32) as usize;
+                let mut next = ports[place..].iter().chain(&ports[..place]);
+                let up = next.find(|link| !(config.uec.port_status && net.is_down(**link)));
+                net.send_by(up.copied().unwrap_or(ports[place]), &packet);
             }
             None => net.send(&packet),
         }

@@ -269,6 +269,7 @@ impl UecSender {
         if let Some(sent) = sent {
             self.paths.on_feedback(sent.entropy, if marked { Met::Mark } else { Met::Nothing }, now);
         }
+        self.card.iter_mut().for_each(|card| card.peer = report.down);
         self.half.counts.ecn_reductions += u64::from(marked);
         let before = self.half.una;
         self.learn(packet.seq, report, config);
@@ -341,9 +342,16 @@ impl UecSender {
     /// The value of a header that is about no value: the values in turn where a port or a path would depend on it else.
     fn turns_of_headers(&mut self, config: &Config, net: &Net) -> Option<u32> {
         let spread = self.card.is_some() || net.directory.routing.structured && config.uec.chooses_paths();
-        let value = self.headers % config.uec.entropy.1;
-        self.headers += u32::from(spread);
-        spread.then_some(value)
+        if !spread {
+            return None;
+        }
+        // The next one whose port is up, if there is one.
+        let is_up = |value: &u32| self.card.as_ref().is_none_or(|card| card.ports() == 0 || !card.is_down(*value));
+        let (first, values) = (self.headers, config.uec.entropy.1);
+        let mut turns = (0..values).map(|turn| (first + turn) % values);
+        let value = turns.find(is_up).unwrap_or(self.headers);
+        self.headers = (value + 1) % config.uec.entropy.1;
+        Some(value)
     }
 
     /// Hands a packet with this value to the card; the link of its port where there are several.
@@ -579,7 +587,7 @@ impl TakesTurns for UecSender {
         if let Some(card) = &mut self.card
             && let Some(links) = net.ports(self.half.flow, false, self.half.label)
         {
-            card.look(self.half.flow, links, net);
+            card.look(self.half.flow, links, config.uec.port_status, net);
             self.turn.at = card.first_room();
         }
         if self.turn.at <= net.now && self.sleek.is_some_and(|sleek| sleek.probe_at <= net.now) {
