@@ -503,8 +503,8 @@ fn planes_give_the_same_bytes_on_any_threads() {
     document["queue"] = json!({"kind": "trimming", "limit": "12KB", "header_limit": "6pkt", "kmin": "3KB", "kmax": "10KB"});
     document["port"] = json!({"p*.edge*->*": {"loss": 0.002, "duplicate": 0.002}});
     document["event"] = json!({
-        "port": {"at": "300us", "link": "h12<->p1.edge3.0", "state": "down"},
-        "switch": {"at": "400us", "link": "p2.agg0.0<->*", "state": "down"},
+        "port": {"at": "30us", "link": "h12<->p1.edge3.0", "state": "down"},
+        "switch": {"at": "40us", "link": "p2.agg0.0<->*", "state": "down"},
         "back": {"at": "2ms", "link": "h12<->p1.edge3.0", "state": "up"},
     });
     set(

@@ -161,8 +161,18 @@ impl Sections {
             let marks = marks.map_or(["none"; 2], |(least, most)| [least, most]);
             (document["queue"]["kmin"], document["queue"]["kmax"]) = (marks[0].into(), marks[1].into());
             document["ecmp"] = one(chance, &["flow", "flow", "weighted", "structured", "structured"]).into();
-            if document["ecmp"] == "structured" {
-                // As many values as the paths of four planes, and any number of them.
+            let planes = document["topology"]["planes"].as_u64().unwrap_or(1);
+            let transport = document["transport"].as_object_mut().expect("a table");
+            if planes > 1 {
+                transport.insert("port_status".into(), chance.chance(0.4).into());
+            } else {
+                transport.remove("port_status");
+            }
+            if transport.get("entropy").is_some_and(|rule| rule == "single") {
+                transport.remove("port_status");
+            }
+            // As many values as the paths of four planes, or more.
+            if planes > 1 || document["ecmp"] == "structured" {
                 document["transport"]["entropies"] = one(chance, &[64, 64, 1024]).into();
             }
         } else {

@@ -350,6 +350,8 @@ fn planes_that_cannot_work_are_refused() {
         (json!({"ecmp": "structured", "transport": {"entropies": 16}}), "traffic.x.transport.entropies", "at least 32"),
         (json!({"ecmp": "structured", "event": cut}), "routing.reconvergence", "must be \"none\""),
         (json!({"ecmp": "symmetric"}), "ecmp", "or \"structured\""),
+        (json!({"topology": {"planes": 1}, "transport": {"port_status": true}}), "port_status", "changes nothing"),
+        (json!({"transport": {"entropy": "single", "port_status": true}}), "port_status", "changes nothing"),
         (json!({"topology": {"planes": 0}}), "topology.planes", "must be >= 1"),
         (json!({"topology": {"planes": 65}}), "topology.planes", "must be <= 64"),
         (json!({"topology": {"planes": 64, "hosts_per_leaf": 10_000}}), "topology.leaves", "1000000 nodes"),

@@ -241,7 +241,15 @@ fn values_are_enough(experiment: &Experiment, graph: &Graph, routing: &Routing, 
         }
     }
     for load in &experiment.loads {
-        let Some(uec) = load.transport.uec().filter(|uec| uec.entropy != Entropy::Single) else { continue };
+        let Some(uec) = load.transport.uec() else { continue };
+        if uec.port_status && (ports < 2 || uec.entropy == Entropy::Single) {
+            let rule = "changes nothing: no values choose among several ports of a card";
+            let path = format!("traffic.{}.transport.port_status", load.name);
+            faults.add(&path, Code::Conflict.rule(rule), &true.into());
+        }
+        if uec.entropy == Entropy::Single {
+            continue;
+        }
         let rule = if uec.entropies < ports {
             format!("must be at least {ports}, the ports of a card: each needs a value")
         } else if uec.entropies < paths {
