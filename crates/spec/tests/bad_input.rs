@@ -297,7 +297,10 @@ fn wrong_documents_are_told_what_is_wrong() {
         &planes(&[("topology.planes", json!(64)), ("topology.hosts_per_leaf", json!(10_000))]),
         &planes(&[("transport.entropies", json!(4))]),
         &planes(&[("ecmp", json!("structured")), ("transport.entropies", json!(16))]),
-        &planes(&[("ecmp", json!("structured")), ("event", json!({"cut": {"at": "1us", "link": "h0->p3.leaf0", "state": "down"}}))]),
+        &planes(&[
+            ("ecmp", json!("structured")),
+            ("event", json!({"cut": {"at": "1us", "link": "h0->p3.leaf0", "state": "down"}})),
+        ]),
         &planes(&[("event", json!({"cut": {"at": "1us", "link": "h0->p8.leaf0", "state": "down"}}))]),
         &planes(&[("ecmp", json!("symmetric"))]),
         &planes(&[("ecmp", json!("structured")), ("topology", json!({"kind": "torus", "size": [3, 3]}))]),

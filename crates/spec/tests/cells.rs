@@ -500,7 +500,8 @@ fn planes_give_the_same_bytes_on_any_threads() {
     let mut document = tree(4, "100KB");
     set(&mut document, "duration", json!("12ms"));
     document["topology"]["planes"] = json!(3);
-    document["queue"] = json!({"kind": "trimming", "limit": "12KB", "header_limit": "6pkt", "kmin": "3KB", "kmax": "10KB"});
+    document["queue"] =
+        json!({"kind": "trimming", "limit": "12KB", "header_limit": "6pkt", "kmin": "3KB", "kmax": "10KB"});
     document["port"] = json!({"p*.edge*->*": {"loss": 0.002, "duplicate": 0.002}});
     document["event"] = json!({
         "port": {"at": "30us", "link": "h12<->p1.edge3.0", "state": "down"},

@@ -219,7 +219,8 @@ impl Connections<'_> {
             if !routing.is_even() {
                 links = routing.most_links(ends) as u32;
             }
-            let (mut line_rate, mut last, least) = rates.unwrap_or((Rate::bps(1), Rate::bps(1), Rate::bps(1)));
+            let (mut line_rate, mut last, least) =
+                rates.unwrap_or((Rate::bps(1), Rate::bps(1), Rate::bps(1)));
             let spreads = config.kind == TransportKind::Uec && config.chooses_paths();
             if spreads && enters.iter().any(|entry| matches!(entry, Entry::Any(_))) {
                 // Values spread packets over all ports that lead to the other end.

@@ -274,8 +274,8 @@ impl Routing {
         (label >> self.spare) << self.spare | (z >> (64 - self.spare)) as u32
     }
 
-    /// The same from a host with so many ports to the destination: the hash divided by them leaves what the value leaves, so that values are
-    /// shared equally among ports, and [`Routing::port_of`] reads the port.
+    /// The label of packets with `entropy` from a host with so many ports to the destination. Divided by their number, its hash leaves what the
+    /// value leaves: values are shared equally among ports, and [`Routing::port_of`] reads the port.
     pub fn with_plane(&self, label: u32, entropy: u32, ports: u32) -> u32 {
         let whole = self.with_entropy(label, entropy);
         if self.structured {
@@ -336,10 +336,15 @@ impl Routing {
             let width = &mut widths[own as usize];
             *width = (*width).max(up.max(cables) as u32);
         }
-        let divisor = |tier: u32| widths[..tier as usize].iter().fold(1, |all: u32, width| all.saturating_mul(*width));
+        let divisor =
+            |tier: u32| widths[..tier as usize].iter().fold(1, |all: u32, width| all.saturating_mul(*width));
         let field = |tier: &Index| {
             let tier = tier.get().unwrap_or(0);
-            Field { mask: self.mask(), divisor: divisor(tier), width: widths.get(tier as usize).copied().unwrap_or(1) }
+            Field {
+                mask: self.mask(),
+                divisor: divisor(tier),
+                width: widths.get(tier as usize).copied().unwrap_or(1),
+            }
         };
         Ok(tiers.iter().map(field).collect())
     }

@@ -234,10 +234,13 @@ fn fields_of_a_value_name_a_path() {
     let fields = [field(1, 8), field(8, 4), field(32, 3)];
     let sharing = Sharing { fields: fields.into(), ..Sharing::by(Ecmp::Structured, 1) };
     let links: Vec<u32> = (0..8).collect();
-    let mut tiers: Vec<Chooser> = (0..3).map(|node| Chooser::new(Place { sharing: &sharing, node })).collect();
+    let mut tiers: Vec<Chooser> =
+        (0..3).map(|node| Chooser::new(Place { sharing: &sharing, node })).collect();
     let mut path = |label: u32| {
         let sizes = tiers.iter_mut().zip([8, 4, 3]);
-        let at = |(tier, size): (&mut Chooser, usize)| tier.pick(label, Group { number: 0, links: &links[..size] }, &STILL);
+        let at = |(tier, size): (&mut Chooser, usize)| {
+            tier.pick(label, Group { number: 0, links: &links[..size] }, &STILL)
+        };
         sizes.map(at).collect::<Vec<u32>>()
     };
     let mut seen: Vec<Vec<u32>> = (0..96).map(&mut path).collect();

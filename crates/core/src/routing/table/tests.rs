@@ -362,7 +362,9 @@ fn own_links_are_those_of_all_planes() {
     let [first, last] = routing.own_links(ends);
     assert_eq!(names(&first), ["h0->p0.leaf0", "h0->p1.leaf0", "h0->p2.leaf0"]);
     assert_eq!(names(&last), ["p0.leaf1->h1", "p1.leaf1->h1", "p2.leaf1->h1"]);
-    let down: Vec<u32> = (0..graph.links.len() as u32).filter(|link| graph.port_name(*link).starts_with("p1.leaf0->p1.spine")).collect();
+    let down: Vec<u32> = (0..graph.links.len() as u32)
+        .filter(|link| graph.port_name(*link).starts_with("p1.leaf0->p1.spine"))
+        .collect();
     routing.rebuild(&down);
     let [first, last] = routing.own_links(ends);
     assert_eq!((first.len(), last.len()), (2, 2));

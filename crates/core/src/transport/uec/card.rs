@@ -215,7 +215,8 @@ mod tests {
         let mut card = card(&[]);
         card.planes[1].down = true;
         let mut values = (0..9).cycle();
-        let used: Vec<u32> = (0..6).filter_map(|_| card.value(Time::ZERO, || values.next().expect("a value"))).collect();
+        let used: Vec<u32> =
+            (0..6).filter_map(|_| card.value(Time::ZERO, || values.next().expect("a value"))).collect();
         assert_eq!(used, [0, 2, 3, 5, 6, 8]);
         assert!(card.is_down(4) && !card.is_down(5));
         assert_eq!(bits([true, false, true].into_iter()), 0b101);

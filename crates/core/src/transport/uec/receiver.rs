@@ -115,7 +115,8 @@ impl UecReceiver {
     pub fn pull(&mut self, config: &Config, net: &mut Net) -> Span {
         let Some(grants) = &mut self.credit else { return Span::ZERO };
         let spacing = grants.pull();
-        let report = Report { about: (0, 0), units: 0, base: 0, map: 0, ahead: 0, granted: grants.granted, down: 0 };
+        let report =
+            Report { about: (0, 0), units: 0, base: 0, map: 0, ahead: 0, granted: grants.granted, down: 0 };
         let extension = net.extensions.put(&report.put());
         let packet = Packet {
             at: Time::ZERO,

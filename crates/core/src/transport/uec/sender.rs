@@ -177,7 +177,8 @@ impl UecSender {
 
     /// The application writes `bytes` more.
     pub fn write(&mut self, bytes: u64, config: &Config, net: &mut Net) {
-        let several = config.uec.chooses_paths() && net.ports(self.half.flow, false, self.half.label).is_some();
+        let several =
+            config.uec.chooses_paths() && net.ports(self.half.flow, false, self.half.label).is_some();
         if several && self.card.is_none() {
             self.card = Some(Card::default());
         }
@@ -346,7 +347,8 @@ impl UecSender {
             return None;
         }
         // The next one whose port is up, if there is one.
-        let is_up = |value: &u32| self.card.as_ref().is_none_or(|card| card.ports() == 0 || !card.is_down(*value));
+        let is_up =
+            |value: &u32| self.card.as_ref().is_none_or(|card| card.ports() == 0 || !card.is_down(*value));
         let (first, values) = (self.headers, config.uec.entropy.1);
         let mut turns = (0..values).map(|turn| (first + turn) % values);
         let value = turns.find(is_up).unwrap_or(self.headers);
