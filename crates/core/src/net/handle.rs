@@ -56,6 +56,14 @@ impl<'a> Net<'a> {
         }
     }
 
+    /// All links of the host that sends on `flow`, there or in `reverse`, if it has several.
+    pub fn all_ports(&self, flow: u32, reverse: bool) -> &'a [u32] {
+        match self.directory.connections[flow as usize].enters[usize::from(reverse)] {
+            Entry::Port(_) => &[],
+            Entry::Any(host) => self.directory.routing.links_of(NodeId(host)),
+        }
+    }
+
     /// A host hands `packet` to its port at `link`.
     pub fn send_by(&mut self, link: u32, packet: &Packet) {
         let port = self.directory.port_places[link as usize];

@@ -383,6 +383,21 @@ fn planes_that_cannot_work_are_refused() {
             "{changes}: {found:?}"
         );
     }
+    // Ports that are crossed, or that lead to one network, are no planes whose states mean the same at both ends.
+    let link = |from: &str, to: &str| json!({"from": from, "to": to, "rate": "100Gbps", "delay": "1us"});
+    for (second, joined, works) in
+        [(["x", "y"], false, true), (["y", "x"], false, false), (["x", "y"], true, false)]
+    {
+        let mut links = vec![link("h0", "x"), link("h0", "y"), link("h4", second[0]), link("h4", second[1])];
+        links.extend(joined.then(|| link("x", "y")));
+        let mut document = planes(json!({"transport": {"port_status": true}}));
+        document["topology"] =
+            json!({"kind": "graph", "hosts": ["h0", "h4"], "switches": ["x", "y"], "links": links});
+        let found = shallows_spec::load(&document.to_string()).err().unwrap_or_default();
+        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(found.is_empty(), works, "{found:?}");
+        assert!(works || found[0].contains("requires planes"), "{found:?}");
+    }
     let mut document = planes(json!({"ecmp": "structured"}));
     document["topology"] = torus;
     let found = shallows_spec::load(&document.to_string()).err().unwrap_or_default();

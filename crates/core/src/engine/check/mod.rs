@@ -213,6 +213,32 @@ fn entropy_is_used(experiment: &Experiment, faults: &mut Faults) {
     }
 }
 
+/// Two hosts, or one twice, whose ports are not in planes: port N of all hosts leads to one network of switches, and no other port does.
+fn apart(graph: &Graph, routing: &Routing) -> Option<(NodeId, NodeId)> {
+    // By switch: the first switch of its network.
+    let mut network: BTreeMap<NodeId, NodeId> = BTreeMap::new();
+    for first in graph.ids(Role::Switch) {
+        let mut open = if network.contains_key(&first) { vec![] } else { vec![first] };
+        while let Some(node) = open.pop() {
+            if network.insert(node, first).is_none() {
+                let there = routing.links_of(node).iter().map(|link| routing.end(*link));
+                let back = routing.links_into(node).iter().map(|link| routing.start(*link));
+                open.extend(there.chain(back).filter(|end| routing.forwards(*end)));
+            }
+        }
+    }
+    let planes = |host: NodeId| -> Vec<Option<NodeId>> {
+        routing.links_of(host).iter().map(|link| network.get(&routing.end(*link)).copied()).collect()
+    };
+    let mut hosts = graph.ids(Role::Host);
+    let first = hosts.next()?;
+    let expected = planes(first);
+    if expected.iter().collect::<BTreeSet<_>>().len() < expected.len() {
+        return Some((first, first));
+    }
+    hosts.find(|host| planes(*host) != expected).map(|other| (first, other))
+}
+
 /// Each port of a card has a value, and each path where values name paths. Static switches send no value another way.
 fn values_are_enough(experiment: &Experiment, graph: &Graph, routing: &Routing, faults: &mut Faults) {
     let structured = experiment.run.ecmp == Ecmp::Structured;
@@ -246,6 +272,17 @@ fn values_are_enough(experiment: &Experiment, graph: &Graph, routing: &Routing, 
             let rule = "changes nothing: no values choose among several ports of a card";
             let path = format!("traffic.{}.transport.port_status", load.name);
             faults.add(&path, Code::Conflict.rule(rule), &true.into());
+        } else if uec.port_status
+            && let Some((one, other)) = apart(graph, routing)
+        {
+            let rule = format!(
+                "requires planes: port number N of each host must lead to one network of switches, apart from those of its other ports. Those \
+                 of {} and {} do not",
+                graph.name(one),
+                graph.name(other)
+            );
+            let path = format!("traffic.{}.transport.port_status", load.name);
+            faults.add(&path, Code::Unsupported.rule(rule), &true.into());
         }
         if uec.entropy == Entropy::Single {
             continue;

@@ -4,8 +4,8 @@
 //! and each plane has an equal share of the entropy values.
 //! A packet's value decides its port: what it leaves when it is divided by the number of ports that lead to the destination.
 //! With `port_status` a card uses no port whose link is down, and each of its answers says which ones these are, so that the peer does not
-//! use their planes. The notes have a message of its own for that, sent when a port goes down. Where all ports of a card are down,
-//! its sender goes on as though they were not, so that timers find out when one is back.
+//! use their planes. A card sees the direction in which it sends. The notes have a message of its own for that, sent when a port goes down.
+//! Where all ports of a card are down, its sender goes on as though they were not, so that timers find out when one is back.
 //! Ours, where the notes leave it open: a connection has one packet in each port, so that the connections of a card take turns at each. A
 //! value that is drawn while its port has no room waits for that, and the next one is drawn. So a port idles only if none of the
 //! values drawn ahead is its own. Where many wait for one port, further ones of it go unused: a rule that gives a port more than its
@@ -24,6 +24,8 @@ const DRAWS: usize = 64;
 #[derive(Debug, Clone)]
 struct Plane {
     link: u32,
+    /// Its number among all of the card.
+    number: usize,
     /// When the connection's last packet has left it: [`Time::MAX`] where the port will say.
     free_at: Time,
     /// Values of this port that were drawn while it had no room.
@@ -38,7 +40,7 @@ struct Plane {
 #[derive(Debug, Clone, Default)]
 pub struct Card {
     planes: Vec<Plane>,
-    /// The ports of the other card that are down, a bit each in their order, by its last answer.
+    /// The planes in which the other card has a port that is down, a bit each, by its last answer.
     pub peer: u64,
 }
 
@@ -50,12 +52,14 @@ pub fn bits(down: impl Iterator<Item = bool>) -> u64 {
 impl Card {
     /// The ports that lead to the destination now, in their order, and those that have room again; with `statuses` those that are down.
     pub fn look(&mut self, flow: u32, links: &[u32], statuses: bool, net: &Net) {
+        let all = || net.all_ports(flow, false);
         if !self.planes.iter().map(|plane| plane.link).eq(links.iter().copied()) {
             let free_at = |link: u32| {
                 self.planes.iter().find(|plane| plane.link == link).map_or(Time::ZERO, |plane| plane.free_at)
             };
             let plane = |link: &u32| Plane {
                 link: *link,
+                number: all().iter().position(|other| other == link).unwrap_or(usize::MAX),
                 free_at: free_at(*link),
                 values: VecDeque::new(),
                 dry: false,
@@ -70,8 +74,8 @@ impl Card {
         }
         if statuses {
             let peer = self.peer;
-            for (plane, place) in self.planes.iter_mut().zip(0..) {
-                let there = place < u64::BITS && peer >> place & 1 == 1;
+            for plane in &mut self.planes {
+                let there = plane.number < u64::BITS as usize && peer >> plane.number & 1 == 1;
                 plane.down = there || net.is_down(plane.link);
             }
             if self.planes.iter().all(|plane| plane.down) {
@@ -169,6 +173,7 @@ mod tests {
     fn card(busy: &[usize]) -> Card {
         let plane = |place: usize| Plane {
             link: place as u32 + 100,
+            number: place,
             free_at: if busy.contains(&place) { Time::ps(10) } else { Time::ZERO },
             values: VecDeque::new(),
             dry: false,

@@ -22,6 +22,7 @@ mod receiver;
 mod sender;
 pub mod settings;
 mod sleek;
+mod start;
 pub mod wire;
 
 pub use receiver::UecReceiver;

@@ -191,8 +191,10 @@ impl UecReceiver {
 
     /// The ports of its card that are down, where it is to say so.
     fn down(&self, config: &Config, net: &Net) -> u64 {
-        let ports = net.ports(self.flow, true, self.label).filter(|_| config.uec.port_status);
-        ports.map_or(0, |ports| bits(ports.iter().map(|link| net.is_down(*link))))
+        if !config.uec.port_status {
+            return 0;
+        }
+        bits(net.all_ports(self.flow, true).iter().map(|link| net.is_down(*link)))
     }
 
     /// Hands a packet to the card. On one with several ports, and where values name paths, it goes back by the value in the label `like`: so
