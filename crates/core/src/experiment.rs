@@ -90,8 +90,8 @@ crate::params! {
 crate::params! {
     /// Forwarding while links fail, static routes, and flowlets.
     pub struct RoutingSettings, patch RoutingPatch {
-        /// Time from the failure or repair of a link until the tables of all switches follow.
-        reconvergence: Span = "0s", "[0s, 100000s]", "tables that follow at once; the user's network takes longer";
+        /// Time from the failure or repair of a link until the tables of all switches follow; `"none"`: they are static.
+        reconvergence: Option<Span> = "0s", "[0s, 100000s]", "tables that follow at once; the user's network takes longer";
         /// Static routes, each `{ at = "leaf0", to = "h4..h7", via = ["spine1", "spine2"] }`: at these switches packets for these hosts go
         /// to these next nodes instead of the computed ones. Several share as `ecmp` says. Links that are down are left out once
         /// the tables follow; if none is left, the computed next hops stand in.

@@ -35,6 +35,17 @@ fn row(changes: &[(&str, Value)]) -> String {
     )
 }
 
+/// Changes that make a good document one of cards with eight ports over Ultra Ethernet, and `more`.
+fn planes(more: &[(&'static str, Value)]) -> Vec<(&'static str, Value)> {
+    let document = [
+        ("topology", json!({"kind": "leaf-spine", "leaves": 2, "planes": 8})),
+        ("queue", json!({"kind": "trimming", "limit": "1bdp"})),
+        ("transport", json!({"profile": "uec", "cc": "nscc"})),
+        ("traffic.long", json!({"kind": "bulk", "from": "h0", "to": "h7"})),
+    ];
+    document.iter().chain(more).cloned().collect()
+}
+
 /// Parts for another backend make a good document that the simulator refuses, each load by its path.
 #[test]
 fn what_another_backend_runs_is_no_fault_of_the_document() {
@@ -282,6 +293,21 @@ fn wrong_documents_are_told_what_is_wrong() {
             ("traffic.long.to", json!("r9")),
             ("probe", json!({"ports": "a->b"})),
         ],
+        &planes(&[("topology.planes", json!(0))]),
+        &planes(&[("topology.planes", json!(64)), ("topology.hosts_per_leaf", json!(10_000))]),
+        &planes(&[("transport.entropies", json!(4))]),
+        &planes(&[("ecmp", json!("structured")), ("transport.entropies", json!(16))]),
+        &planes(&[
+            ("ecmp", json!("structured")),
+            ("event", json!({"cut": {"at": "1us", "link": "h0->p3.leaf0", "state": "down"}})),
+        ]),
+        &planes(&[("event", json!({"cut": {"at": "1us", "link": "h0->p8.leaf0", "state": "down"}}))]),
+        &planes(&[("ecmp", json!("symmetric"))]),
+        &planes(&[("ecmp", json!("structured")), ("topology", json!({"kind": "torus", "size": [3, 3]}))]),
+        &planes(&[("routing", json!({"reconvergence": "none"}))]),
+        &planes(&[("transport.port_status", json!("yes"))]),
+        &planes(&[("transport.port_status", json!(true)), ("topology.planes", json!(1))]),
+        &[("topology.planes", json!(8))],
     ];
     assert_eq!(faults_of(&good().to_string()), [""; 0]);
     let begin = Instant::now();

@@ -492,3 +492,41 @@ fn entropy_values_give_the_same_bytes_on_any_threads() {
         same_on_any_threads(&document, &alone);
     }
 }
+
+/// Cards with ports in three planes, of which one loses a port and another a switch, over every choice of values and both static and
+/// following tables: any threads and stops give the same bytes.
+#[test]
+fn planes_give_the_same_bytes_on_any_threads() {
+    let mut document = tree(4, "100KB");
+    set(&mut document, "duration", json!("12ms"));
+    document["topology"]["planes"] = json!(3);
+    document["queue"] =
+        json!({"kind": "trimming", "limit": "12KB", "header_limit": "6pkt", "kmin": "3KB", "kmax": "10KB"});
+    document["port"] = json!({"p*.edge*->*": {"loss": 0.002, "duplicate": 0.002}});
+    document["event"] = json!({
+        "port": {"at": "30us", "link": "h12<->p1.edge3.0", "state": "down"},
+        "switch": {"at": "40us", "link": "p2.agg0.0<->*", "state": "down"},
+        "back": {"at": "2ms", "link": "h12<->p1.edge3.0", "state": "up"},
+    });
+    set(
+        &mut document,
+        "traffic.incast",
+        json!({"kind": "bulk", "from": "h0..h11", "to": "h12", "bytes": "400KB"}),
+    );
+    set(&mut document, "probe", json!({"packets": "*->h12", "flow_trace": "100us", "nic_queues": true}));
+    let statics = [("structured", "none"), ("flow", "none"), ("flow", "50us")];
+    for (entropy, (ecmp, reconvergence)) in Entropy::ALL.iter().zip(statics.into_iter().cycle()) {
+        document["ecmp"] = ecmp.into();
+        document["routing"] = json!({"reconvergence": reconvergence});
+        document["transport"] = json!({
+            "profile": "uec", "cc": "nscc", "mtu": "1460B", "timeout": "200us", "retries": 50, "entropy": entropy.show(),
+            "receiver_credit": ecmp == "structured",
+        });
+        let alone = worked(&document, 1);
+        let tables = Tables::of(&alone);
+        for column in ["trims", "marks", "drops_dead"] {
+            assert!(tables.u64("queues", column).iter().sum::<u64>() > 0, "{column}");
+        }
+        same_on_any_threads(&document, &alone);
+    }
+}

@@ -981,7 +981,7 @@ class MultiRackTopology(Part):
 
 
 class LeafSpineTopology(Part):
-    """Leaves with hosts `h0`, `h1` .., each leaf joined to each spine. Switches are called `leaf0` .. and `spine0` ..; several equal paths are shared as the run's `ecmp` says."""
+    """Leaves with hosts `h0`, `h1` .., each leaf joined to each spine. Switches are called `leaf0` .. and `spine0` .., and with several planes `p0.leaf0`, `p1.leaf0` ..; several equal paths are shared as the run's `ecmp` says."""
 
     kind: Literal["leaf-spine"] = "leaf-spine"
 
@@ -1009,9 +1009,12 @@ class LeafSpineTopology(Part):
     uplink_delay: str = '10us'
     """One-way delay of the links between switches. Range [0s, 100000s]. Default: with `delay`, a base round trip of 100us across the spine."""
 
+    planes: int = 1
+    """Networks of leaves and spines side by side. Each host has a port of `rate` in each. Range [1, 64]. Default: one; notes on MRC 1.0: eight for a card of 800 Gb/s."""
+
 
 class FatTreeTopology(Part):
-    """A fat tree of k-port switches with hosts `h0`, `h1` ... Switches are called `edge0.0` (pod, place), `agg0.0` and `core0`; several equal paths are shared as the run's `ecmp` says."""
+    """A fat tree of k-port switches with hosts `h0`, `h1` ... Switches are called `edge0.0` (pod, place), `agg0.0` and `core0`, and with several planes `p0.edge0.0`, `p1.edge0.0` ..; several equal paths are shared as the run's `ecmp` says."""
 
     kind: Literal["fat-tree"] = "fat-tree"
 
@@ -1035,6 +1038,9 @@ class FatTreeTopology(Part):
 
     uplink_delay: str = '10us'
     """One-way delay of the links between switches. Range [0s, 100000s]. Default: with `delay`, a base round trip of 100us between pods."""
+
+    planes: int = 1
+    """Trees side by side. Each host has a port of `rate` in each. Range [1, 64]. Default: one; notes on MRC 1.0: eight for a card of 800 Gb/s."""
 
 
 class TorusTopology(Part):
@@ -1978,7 +1984,7 @@ class Routing(Part):
     """Forwarding while links fail, static routes, and flowlets."""
 
     reconvergence: str = '0s'
-    """Time from the failure or repair of a link until the tables of all switches follow. Range [0s, 100000s]. Default: tables that follow at once; the user's network takes longer."""
+    """Time from the failure or repair of a link until the tables of all switches follow; `"none"`: they are static. Range [0s, 100000s]. Default: tables that follow at once; the user's network takes longer."""
 
     routes: list[dict[str, Any]] = []
     """Static routes, each `{ at = "leaf0", to = "h4..h7", via = ["spine1", "spine2"] }`: at these switches packets for these hosts go to these next nodes instead of the computed ones. Several share as `ecmp` says. Links that are down are left out once the tables follow; if none is left, the computed next hops stand in. Default: computed tables."""
@@ -2441,6 +2447,9 @@ class Uec(Part):
     start_probe: bool = False
     """Whether a probe measures the base round trip after a connection's first answer. It matters where cc.base_rtt is longer than the path's. Default: UE 1.0.3 s.3.6.13.7 sends one; here each control knows its path."""
 
+    port_status: bool = False
+    """Whether a card with several ports uses none whose link is down, and its answers tell the peer's card which ones these are. Default: notes on MRC 1.0: a message tells peers of a dead plane; UE 1.0.3 has none."""
+
     untrimmed: Literal["refused", "allowed"] = 'refused'
     """Whether ports of switches may drop packets that they could trim. Default: UE 1.0.3 s.4.1: trimming may be absent; then write it, and trimming = false in cc."""
 
@@ -2900,7 +2909,7 @@ class Experiment(WholeExperiment):
     seed: int = 1
     """Seed of all random numbers. Default: any."""
 
-    ecmp: Literal["flow", "round-robin", "random", "weighted", "flowlet", "permutation", "least-loaded", "symmetric"] = 'flow'
+    ecmp: Literal["flow", "round-robin", "random", "weighted", "flowlet", "permutation", "least-loaded", "symmetric", "structured"] = 'flow'
     """How several equally short paths are shared: by flows, each by a hash, by bursts of flows, or by packets. Default: RFC 2992; packets overtake each other where they share paths."""
 
     topology: StarTopology | DumbbellTopology | ParkingLotTopology | TreeTopology | MultiRackTopology | LeafSpineTopology | FatTreeTopology | TorusTopology | DragonflyTopology | RailTopology | GraphTopology | CustomPart | Literal["star", "dumbbell", "parking-lot", "tree", "multi-rack", "leaf-spine", "fat-tree", "torus", "dragonfly", "rail", "graph"] | None = None

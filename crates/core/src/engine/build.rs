@@ -118,7 +118,10 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
     let weights = chosen.iter().map(|chosen| chosen.settings.weight as u32);
     let weights = if run.ecmp == Ecmp::Weighted { weights.collect() } else { Arc::default() };
     routing.symmetric = run.ecmp == Ecmp::Symmetric;
-    let sharing = Sharing { ecmp: run.ecmp, seed: run.seed, gap: experiment.routing.flowlet_gap, weights };
+    routing.structured = run.ecmp == Ecmp::Structured;
+    let fields = if routing.structured { routing.fields().unwrap_or_default() } else { vec![] };
+    let (gap, fields) = (experiment.routing.flowlet_gap, fields.into());
+    let sharing = Sharing { ecmp: run.ecmp, seed: run.seed, gap, weights, fields };
     let (mut networks, places, mut directory) =
         lay_out(ports, buffers, routing, &partition, experiment, (&graph, &sharing));
     directory.best = if experiment.events.is_empty() { vec![] } else { best };

@@ -78,7 +78,8 @@ pub struct Timeline {
     next: usize,
     /// Place of the first change that the tables have not followed yet.
     followed: usize,
-    reconvergence: Span,
+    /// Nothing: the switches are static.
+    reconvergence: Option<Span>,
     /// Links that the tables leave out.
     left_out: BTreeSet<u32>,
     /// Links of which something changes; those of which more than the loss does.
@@ -126,9 +127,8 @@ impl Timeline {
     /// When something changes next.
     pub fn next_at(&self) -> Time {
         let change = self.changes.get(self.next).map_or(Time::MAX, |change| change.at);
-        let followed =
-            self.changes.get(self.followed).map_or(Time::MAX, |change| change.at + self.reconvergence);
-        change.min(followed)
+        let followed = self.changes.get(self.followed).zip(self.reconvergence);
+        change.min(followed.map_or(Time::MAX, |(change, after)| change.at + after))
     }
 
     /// The tables that follow the changes before `end`: each set of links that they leave out, when it is first left out.
@@ -136,8 +136,9 @@ impl Timeline {
         let mut copy = Timeline { changes: self.changes.clone(), ..Timeline::default() };
         copy.reconvergence = self.reconvergence;
         let (mut known, mut tables) = (BTreeSet::from([BTreeSet::new()]), vec![]);
-        for change in &self.changes {
-            let at = change.at + self.reconvergence;
+        for (change, after) in self.changes.iter().zip(std::iter::repeat(self.reconvergence)) {
+            let Some(after) = after else { break };
+            let at = change.at + after;
             if at < end && copy.follow(at) && known.insert(copy.left_out.clone()) {
                 tables.push(Tables { at, down: copy.left_out.iter().copied().collect() });
             }
@@ -148,7 +149,7 @@ impl Timeline {
     /// When the tables follow a failure or repair for the first time.
     pub fn first_followed(&self) -> Option<Time> {
         let mut states = self.changes.iter().filter(|change| matches!(change.what, What::State(_)));
-        states.next().map(|change| change.at + self.reconvergence)
+        Some(states.next()?.at + self.reconvergence?)
     }
 
     /// A link fails now.
@@ -167,10 +168,9 @@ impl Timeline {
 
     /// Brings the list of links that the tables leave out up to `now`; whether there is anything new.
     fn follow(&mut self, now: Time) -> bool {
+        let Some(after) = self.reconvergence else { return false };
         let mut anything = false;
-        while let Some(change) =
-            self.changes.get(self.followed).filter(|one| one.at + self.reconvergence <= now)
-        {
+        while let Some(change) = self.changes.get(self.followed).filter(|one| one.at + after <= now) {
             self.followed += 1;
             if let What::State(state) = change.what {
                 anything = true;

@@ -16,6 +16,7 @@ use crate::cc::{Algorithm, FlowInfo, PathInfo};
 use crate::events::Source;
 use crate::net::{Change, Connection, Directory, Net, STAMPED};
 use crate::routing::graph::NodeId;
+use crate::routing::table::Entry;
 use crate::transport::{AnyReceiver, AnySender, State, TransportKind};
 use shallows_units::{Rate, Time};
 use std::cmp::Reverse;
@@ -218,7 +219,17 @@ impl Connections<'_> {
             if !routing.is_even() {
                 links = routing.most_links(ends) as u32;
             }
-            let (line_rate, last, least) = rates.unwrap_or((Rate::bps(1), Rate::bps(1), Rate::bps(1)));
+            let (mut line_rate, mut last, least) =
+                rates.unwrap_or((Rate::bps(1), Rate::bps(1), Rate::bps(1)));
+            let spreads = config.kind == TransportKind::Uec && config.chooses_paths();
+            if spreads && enters.iter().any(|entry| matches!(entry, Entry::Any(_))) {
+                // Values spread packets over all ports that lead to the other end.
+                let together = |links: &[u32]| {
+                    let rates = links.iter().map(|link| directory.links[*link as usize].0.as_bps());
+                    Rate::bps(rates.fold(0, u64::saturating_add).max(1))
+                };
+                [line_rate, last] = routing.own_links(ends).map(|links| together(&links));
+            }
             let there = longest.time(routing, ends, config.packet, &directory.links);
             let back = longest.time(routing, (ends.1, ends.0), 0, &directory.links);
             let path =

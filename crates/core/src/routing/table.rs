@@ -16,12 +16,12 @@
 //! A packet carries a label: its destination, and below it a hash of its flow. Hosts never forward.
 //! Left out: tables of switches that do not agree while they change.
 
-use super::choice::{Chooser, Group, Place, Sharing, Sight};
+use super::choice::{Chooser, Field, Group, Place, Sharing, Sight};
 use super::graph::{Graph, NodeId, Role};
 use super::search::{Part, Wiring, search};
 use crate::events::random::Stream;
 use shallows_units::Index;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Destinations of a page.
 const PAGE: usize = 64;
@@ -93,6 +93,8 @@ pub struct Routing {
     salt: u64,
     /// The packets of a connection there and back have the same hash.
     pub symmetric: bool,
+    /// An entropy value names the path: it stands in the label as it is.
+    pub structured: bool,
     /// Pages of a node.
     width: usize,
     /// By node and page: a place in `pool`.
@@ -201,6 +203,7 @@ impl Routing {
             spare: 32 - bits.max(1),
             salt: Stream::new(seed, "ecmp", u64::MAX).below(u64::MAX),
             symmetric: false,
+            structured: false,
         }
     }
 
@@ -260,12 +263,90 @@ impl Routing {
 
     /// The label of packets of a flow with `label` that carry the entropy value `entropy`: another hash in place of the flow's.
     pub fn with_entropy(&self, label: u32, entropy: u32) -> u32 {
+        if self.structured {
+            return self.with_hash_of(label, entropy);
+        }
         // The finaliser of SplitMix64 (Steele et al. 2014).
         let mut z = (u64::from(label) << 32 | u64::from(entropy)).wrapping_add(0x9e37_79b9_7f4a_7c15);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^= z >> 31;
         (label >> self.spare) << self.spare | (z >> (64 - self.spare)) as u32
+    }
+
+    /// The label of packets with `entropy` from a host with so many ports to the destination. Divided by their number, its hash leaves what the
+    /// value leaves: values are shared equally among ports, and [`Routing::port_of`] reads the port.
+    pub fn with_plane(&self, label: u32, entropy: u32, ports: u32) -> u32 {
+        let whole = self.with_entropy(label, entropy);
+        if self.structured {
+            return whole;
+        }
+        let hash = whole & self.mask();
+        let wanted = hash - hash % ports + entropy % ports;
+        self.with_hash_of(label, if wanted > self.mask() { wanted - ports } else { wanted })
+    }
+
+    /// The place of the port that a label names among so many.
+    pub fn port_of(&self, label: u32, ports: u32) -> u32 {
+        (label & self.mask()) % ports
+    }
+
+    /// The label with the hash of another: an answer's, which goes back by the port and the value of its packet.
+    pub fn with_hash_of(&self, label: u32, other: u32) -> u32 {
+        label & !self.mask() | other & self.mask()
+    }
+
+    /// The bits of a label that hold the hash, or the value.
+    pub fn mask(&self) -> u32 {
+        (1 << self.spare) - 1
+    }
+
+    /// By node its field of a structured value; or two switches of one tier that a link joins, between which no tier decides.
+    pub fn fields(&self) -> Result<Vec<Field>, (NodeId, NodeId)> {
+        let Wiring { ends, out, into, .. } = &self.wiring;
+        let nodes = self.host.len() as u32;
+        let hosts = (0..nodes).filter(|node| !self.wiring.forwards(*node));
+        let mut tiers: Vec<Index> = vec![Index::NONE; nodes as usize];
+        let mut open: VecDeque<u32> = hosts.collect();
+        open.iter().for_each(|host| tiers[*host as usize] = Index::new(0));
+        while let Some(node) = open.pop_front() {
+            for link in into.of(node) {
+                let before = ends[*link as usize].0.0;
+                if !tiers[before as usize].is_some() {
+                    tiers[before as usize] = Index::new(tiers[node as usize].there() + 1);
+                    open.push_back(before);
+                }
+            }
+        }
+        let tier = |node: NodeId| tiers[node.index()].get();
+        let level = |(from, to): &&(NodeId, NodeId)| {
+            self.wiring.forwards(from.0) && tier(*from).is_some() && tier(*from) == tier(*to)
+        };
+        if let Some(ends) = ends.iter().find(level) {
+            return Err(*ends);
+        }
+        let mut widths: Vec<u32> = vec![];
+        for node in (0..nodes).map(NodeId) {
+            let Some(own) = tier(node) else { continue };
+            let mut next: Vec<NodeId> = out.of(node.0).iter().map(|link| ends[*link as usize].1).collect();
+            next.sort_unstable();
+            let up = next.iter().filter(|end| tier(**end).is_some_and(|end| end > own)).count();
+            let cables = next.chunk_by(|one, other| one == other).map(<[NodeId]>::len).max().unwrap_or(1);
+            widths.resize(widths.len().max(own as usize + 1), 1);
+            let width = &mut widths[own as usize];
+            *width = (*width).max(up.max(cables) as u32);
+        }
+        let divisor =
+            |tier: u32| widths[..tier as usize].iter().fold(1, |all: u32, width| all.saturating_mul(*width));
+        let field = |tier: &Index| {
+            let tier = tier.get().unwrap_or(0);
+            Field {
+                mask: self.mask(),
+                divisor: divisor(tier),
+                width: widths.get(tier as usize).copied().unwrap_or(1),
+            }
+        };
+        Ok(tiers.iter().map(field).collect())
     }
 
     /// How packets of `host` enter the network.

@@ -13,19 +13,21 @@
 //! Source: Al-Fares, Loukissas and Vahdat, SIGCOMM 2008, s.2.2. Core switch c is joined to aggregation
 //! switch floor(c / (k/2)) of each pod. Two hosts have 1 shortest path under one edge switch, k/2 within a
 //! pod and (k/2)^2 between pods.
+//! With `planes` a host's card has a port in each of several such trees, which have no link in common (multi-plane networks as third-party
+//! notes on MRC 1.0 describe them).
 //! Left out: the paper's two-level routing tables and flow scheduler; paths are shared as the run's `ecmp` says.
 
-use super::MAX_NODES;
+use super::{MAX_NODES, in_plane};
 use crate::params;
 use crate::params::{Code, Faults};
-use crate::routing::graph::Graph;
+use crate::routing::graph::{Graph, NodeId};
 use shallows_units::{Rate, Span};
 
 params! {
     /// A fat tree of k-port switches with hosts `h0`, `h1` ...
     ///
-    /// Switches are called `edge0.0` (pod, place), `agg0.0` and `core0`; several equal paths are shared as the
-    /// run's `ecmp` says.
+    /// Switches are called `edge0.0` (pod, place), `agg0.0` and `core0`, and with several planes `p0.edge0.0`, `p1.edge0.0` ..; several
+    /// equal paths are shared as the run's `ecmp` says.
     pub struct Settings {
         /// Ports of a switch: k pods with (k/2)^2 hosts each. Must be even.
         k: u64 = 4, "[2, 100]", "Al-Fares 2008 figure 3: 16 hosts";
@@ -41,6 +43,8 @@ params! {
         delay: Span = "5us", "[0s, 100000s]", "with `uplink_delay`, a base round trip of 100us between pods";
         /// One-way delay of the links between switches.
         uplink_delay: Span = "10us", "[0s, 100000s]", "with `delay`, a base round trip of 100us between pods";
+        /// Trees side by side. Each host has a port of `rate` in each.
+        planes: u64 = 1, "[1, 64]", "one; notes on MRC 1.0: eight for a card of 800 Gb/s";
     }
     facts {
         renamed: &[("switch_delay", "uplink_delay", "the delay of the links between switches. A switch has a delay of its \
@@ -62,19 +66,32 @@ impl Settings {
             return graph;
         }
         let hosts_per_edge = self.hosts_per_edge.unwrap_or(half);
-        if self.k * half * hosts_per_edge + 5 * half * half > MAX_NODES {
+        let hosts = self.k * half * hosts_per_edge;
+        // With several planes the ports of hosts may be more than the nodes.
+        let ports = if self.planes > 1 { self.planes * hosts } else { hosts };
+        if ports.max(hosts + self.planes * 5 * half * half) > MAX_NODES {
             let rule = format!("must make <= {MAX_NODES} nodes with `hosts_per_edge`");
             faults.add("topology.k", Code::TooMany.rule(rule), &self.k.into());
             return graph;
         }
-        let hosts = graph.hosts_named("h", self.k * half * hosts_per_edge);
-        let core: Vec<_> = (0..half * half).map(|i| graph.switch(format!("core{i}"))).collect();
+        let hosts = graph.hosts_named("h", hosts);
+        for plane in 0..self.planes {
+            self.build_plane(plane, &hosts, hosts_per_edge, &mut graph);
+        }
+        graph
+    }
+
+    fn build_plane(&self, plane: u64, hosts: &[NodeId], hosts_per_edge: u64, graph: &mut Graph) {
+        let half = self.k / 2;
+        let name = |switch: String| in_plane(plane, self.planes, switch);
+        let core: Vec<_> = (0..half * half).map(|i| graph.switch(name(format!("core{i}")))).collect();
         let aggregation_rate = self.aggregation_rate.unwrap_or(self.rate);
         let core_rate = self.core_rate.unwrap_or(self.rate);
         let mut hosts = hosts.chunks(hosts_per_edge as usize);
         for pod in 0..self.k {
-            let edge: Vec<_> = (0..half).map(|i| graph.switch(format!("edge{pod}.{i}"))).collect();
-            let agg: Vec<_> = (0..half).map(|i| graph.switch(format!("agg{pod}.{i}"))).collect();
+            let edge: Vec<_> =
+                (0..half).map(|i| graph.switch(name(format!("edge{pod}.{i}")))).collect();
+            let agg: Vec<_> = (0..half).map(|i| graph.switch(name(format!("agg{pod}.{i}")))).collect();
             for (edge, hosts) in edge.iter().zip(&mut hosts) {
                 for host in hosts {
                     graph.link(*host, *edge, self.rate, self.delay);
@@ -89,7 +106,6 @@ impl Settings {
                 }
             }
         }
-        graph
     }
 }
 
@@ -113,6 +129,17 @@ mod tests {
                 assert_eq!(out, k, "{}", graph.name(switch));
             }
         }
+    }
+
+    /// Each plane is a tree of its own: between pods there are as many paths in each.
+    #[test]
+    fn planes_are_trees_side_by_side() {
+        let (graph, faults) = build(json!({"kind": "fat-tree", "k": 4, "planes": 3}));
+        assert_eq!(faults, [""; 0]);
+        assert_eq!((graph.ids(Role::Host).count(), graph.ids(Role::Switch).count()), (16, 3 * 20));
+        let [from, to] = ["h0", "h15"].map(|name| graph.find(name).unwrap());
+        assert_eq!(all_paths(&graph, from, to).len(), 3 * 4);
+        assert!(ports(&graph).iter().any(|port| port.starts_with("h5->p2.edge1.0 ")));
     }
 
     /// s.2.2: one path under an edge switch, k/2 in a pod, (k/2)^2 between pods; 2, 4 and 6 links long.

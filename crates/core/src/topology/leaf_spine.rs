@@ -11,8 +11,10 @@
 //! Source: the two-tier Clos network (Clos 1953) as used by Alizadeh et al., SIGCOMM 2013 (pFabric), s.5.
 //! Hosts under two leaves have one shortest path a spine. A leaf's oversubscription is the rate of its
 //! hosts over the rate of its uplinks.
+//! With `planes` a host's card has a port in each of several such networks, which have no link in common (multi-plane networks as
+//! third-party notes on MRC 1.0 describe them: a card of 800 Gb/s with eight ports of 100 Gb/s).
 
-use super::MAX_NODES;
+use super::{MAX_NODES, in_plane};
 use crate::params;
 use crate::params::{Code, Faults};
 use crate::routing::graph::Graph;
@@ -21,7 +23,8 @@ use shallows_units::{Rate, Span};
 params! {
     /// Leaves with hosts `h0`, `h1` .., each leaf joined to each spine.
     ///
-    /// Switches are called `leaf0` .. and `spine0` ..; several equal paths are shared as the run's `ecmp` says.
+    /// Switches are called `leaf0` .. and `spine0` .., and with several planes `p0.leaf0`, `p1.leaf0` ..; several equal paths are shared
+    /// as the run's `ecmp` says.
     pub struct Settings {
         /// Leaf switches.
         leaves: u64 = 4, "[2, 100000]", "four racks";
@@ -39,6 +42,8 @@ params! {
         delay: Span = "15us", "[0s, 100000s]", "with `uplink_delay`, a base round trip of 100us across the spine";
         /// One-way delay of the links between switches.
         uplink_delay: Span = "10us", "[0s, 100000s]", "with `delay`, a base round trip of 100us across the spine";
+        /// Networks of leaves and spines side by side. Each host has a port of `rate` in each.
+        planes: u64 = 1, "[1, 64]", "one; notes on MRC 1.0: eight for a card of 800 Gb/s";
     }
 }
 
@@ -46,8 +51,10 @@ impl Settings {
     /// Builds the network; one too large to simulate is a fault.
     pub fn build(&self, faults: &mut Faults) -> Graph {
         let mut graph = Graph::default();
-        let nodes = self.leaves * self.hosts_per_leaf + self.leaves + self.spines;
-        if nodes > MAX_NODES || self.leaves * self.spines > MAX_NODES {
+        let hosts = self.leaves * self.hosts_per_leaf;
+        let nodes = hosts + self.planes * (self.leaves + self.spines);
+        let links = self.planes * (self.leaves * self.spines).max(if self.planes > 1 { hosts } else { 0 });
+        if nodes > MAX_NODES || links > MAX_NODES {
             let rule = format!(
                 "must make <= {MAX_NODES} nodes, and as many uplinks, with `spines` and `hosts_per_leaf`"
             );
@@ -56,16 +63,19 @@ impl Settings {
         }
         let uplink_rate = self.uplink_rate(faults);
         let hosts = graph.hosts_named("h", self.leaves * self.hosts_per_leaf);
-        let leaves: Vec<_> = (0..self.leaves).map(|i| graph.switch(format!("leaf{i}"))).collect();
-        let spines: Vec<_> = (0..self.spines).map(|i| graph.switch(format!("spine{i}"))).collect();
-        for (hosts, leaf) in hosts.chunks(self.hosts_per_leaf as usize).zip(&leaves) {
-            for host in hosts {
-                graph.link(*host, *leaf, self.rate, self.delay);
+        for plane in 0..self.planes {
+            let name = |switch: String| in_plane(plane, self.planes, switch);
+            let leaves: Vec<_> = (0..self.leaves).map(|i| graph.switch(name(format!("leaf{i}")))).collect();
+            let spines: Vec<_> = (0..self.spines).map(|i| graph.switch(name(format!("spine{i}")))).collect();
+            for (hosts, leaf) in hosts.chunks(self.hosts_per_leaf as usize).zip(&leaves) {
+                for host in hosts {
+                    graph.link(*host, *leaf, self.rate, self.delay);
+                }
             }
-        }
-        for leaf in leaves {
-            for spine in &spines {
-                graph.link(leaf, *spine, uplink_rate, self.uplink_delay);
+            for leaf in leaves {
+                for spine in &spines {
+                    graph.link(leaf, *spine, uplink_rate, self.uplink_delay);
+                }
             }
         }
         graph
@@ -108,6 +118,24 @@ mod tests {
         assert!(ports(&graph).iter().any(|p| p == "leaf0->spine0 5Gbps 10us"));
         let both = json!({"kind": "leaf-spine", "oversubscription": 4.0, "uplink_rate": "1Gbps"});
         assert!(build(both).1[0].starts_with("topology.oversubscription: must be \"none\""));
+    }
+
+    /// Each plane is a network of its own, and the ports of a host stand in the order of the planes.
+    #[test]
+    fn planes_have_no_link_in_common() {
+        let (graph, faults) =
+            build(json!({"kind": "leaf-spine", "leaves": 2, "spines": 3, "hosts_per_leaf": 2, "planes": 4}));
+        assert_eq!(faults, [""; 0]);
+        assert_eq!((graph.nodes.len(), graph.links.len()), (4 + 4 * 5, 4 * 2 * (4 + 2 * 3)));
+        let plane = |name: &str| name.split_once('.').map(|(plane, _)| plane.to_owned());
+        for link in &graph.links {
+            let [from, to] = [link.from, link.to].map(|end| plane(graph.name(end)));
+            assert!(from.is_none() || to.is_none() || from == to, "{from:?} {to:?}");
+        }
+        let own: Vec<String> =
+            ports(&graph).into_iter().filter(|port| port.starts_with("h3->")).collect();
+        let expected = [0, 1, 2, 3].map(|plane| format!("h3->p{plane}.leaf1 10Gbps 15us"));
+        assert_eq!(own, expected);
     }
 
     #[test]

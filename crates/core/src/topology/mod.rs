@@ -12,6 +12,11 @@ use std::sync::Arc;
 /// The most nodes that a topology may make.
 pub const MAX_NODES: u64 = 1_000_000;
 
+/// The name of a switch in a plane. One plane alone leaves it as it is.
+fn in_plane(plane: u64, planes: u64, switch: String) -> String {
+    if planes > 1 { format!("p{plane}.{switch}") } else { switch }
+}
+
 /// The list of topologies: `"name" => Variant(file)` adds one.
 macro_rules! topologies {
     ( $( $word:literal => $variant:ident($file:ident) ),* $(,)? ) => {

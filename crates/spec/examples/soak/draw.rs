@@ -96,7 +96,7 @@ impl Sections {
         let warmup = one(chance, &[0, 0, duration / 3]);
         let mut document = json!({
             "seed": chance.below(1000),
-            "ecmp": one(chance, &["flow", "round-robin", "random", "weighted", "flowlet", "least-loaded", "permutation", "symmetric"]),
+            "ecmp": one(chance, &["flow", "round-robin", "random", "weighted", "flowlet", "least-loaded", "permutation", "symmetric", "structured"]),
             "duration": format!("{duration}us"),
             "warmup": format!("{warmup}us"),
             "topology": self.component(chance, "topology", &["graph"], true, 0.6),
@@ -160,7 +160,21 @@ impl Sections {
             let marks = one(chance, &[None, Some(("1KB", "4KB")), Some(("6KB", "25KB"))]);
             let marks = marks.map_or(["none"; 2], |(least, most)| [least, most]);
             (document["queue"]["kmin"], document["queue"]["kmax"]) = (marks[0].into(), marks[1].into());
-            document["ecmp"] = one(chance, &["flow", "flow", "weighted"]).into();
+            document["ecmp"] = one(chance, &["flow", "flow", "weighted", "structured", "structured"]).into();
+            let planes = document["topology"]["planes"].as_u64().unwrap_or(1);
+            let transport = document["transport"].as_object_mut().expect("a table");
+            if planes > 1 {
+                transport.insert("port_status".into(), chance.chance(0.4).into());
+            } else {
+                transport.remove("port_status");
+            }
+            if transport.get("entropy").is_some_and(|rule| rule == "single") {
+                transport.remove("port_status");
+            }
+            // As many values as the paths of four planes, or more.
+            if planes > 1 || document["ecmp"] == "structured" {
+                document["transport"]["entropies"] = one(chance, &[64, 64, 1024]).into();
+            }
         } else {
             document["ecmp"] = one(chance, &["flow", "permutation", "permutation"]).into();
         }
@@ -250,6 +264,9 @@ impl Sections {
             event["at"] = format!("{}us", chance.below(duration)).into();
             event["link"] = cables[chance.below(few) as usize].as_str().into();
             event["state"] = one(chance, &["down", "up", "none"]).into();
+            if document["ecmp"] == "structured" {
+                document["routing"]["reconvergence"] = "none".into();
+            }
             document["event"][format!("event{number}")] = event;
         }
     }

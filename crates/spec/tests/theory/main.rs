@@ -32,6 +32,7 @@ mod ns2;
 mod pacing;
 mod pfabric;
 mod pias;
+mod planes;
 mod qps;
 mod queueing;
 mod rack;

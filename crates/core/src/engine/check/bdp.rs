@@ -2,7 +2,8 @@
 //!
 //! Source: Ultra Ethernet Specification 1.0.3 table 3-82: the lesser rate of sender and receiver, times `config_base_rtt`, the round trip
 //! of a full packet over the longest path of the idle network. Its switches' settings (p. 418) are shares of that.
-//! The rate is the greatest that two hosts can have between them. The packet goes there whole, and its answer comes without a
+//! The rate is the greatest that two hosts can have between them by a port of each. A card with ports in several planes has one product
+//! a plane, of which its switches take shares (Plane_BDP, p. 418). The packet goes there whole, and its answer comes without a
 //! payload, as senders here take their base round trips.
 
 use super::chosen::chosen;
@@ -33,11 +34,12 @@ impl Experiment {
     }
 }
 
-/// The second greatest rate of hosts: no two hosts have more between them.
+/// The second greatest of the hosts' fastest ports: no two hosts have more between them by a port of each.
 fn common_rate(graph: &Graph) -> Option<Rate> {
     let mut of_host = BTreeMap::new();
     for link in graph.links.iter().filter(|link| graph.role(link.from) == Role::Host) {
-        *of_host.entry(link.from).or_insert(0) += link.rate.as_bps();
+        let fastest = of_host.entry(link.from).or_insert(0);
+        *fastest = link.rate.as_bps().max(*fastest);
     }
     let mut rates: Vec<u64> = of_host.into_values().collect();
     rates.sort_unstable();

@@ -18,7 +18,7 @@ use crate::hosts::connections::{Class, MAX_FLOWS};
 use crate::params::{Code, Faults, ParamType, Params, unknown};
 use crate::probe::settings::TraceWhen;
 use crate::queue::Queue;
-use crate::routing::choice::Ecmp;
+use crate::routing::choice::{Ecmp, Field};
 use crate::routing::fixed;
 use crate::routing::graph::{Graph, NodeId, Role};
 use crate::routing::ideal::Wire;
@@ -88,6 +88,7 @@ impl Experiment {
         let followed: Vec<_> = if graph.routes().is_empty() { vec![] } else { tables().collect() };
         fixed::check(&mut graph, run.seed, &followed, &mut faults);
         let mut routing = Routing::new(&graph, run.seed);
+        values_are_enough(self, &graph, &routing, &mut faults);
         let best = timeline.best(graph.links.iter().map(|link| (link.rate, link.delay)).collect());
         let follows =
             |load: &LoadSpec| load.transport.cc.header_room().is_some() || !from_path(load).is_empty();
@@ -204,11 +205,103 @@ fn entropy_is_used(experiment: &Experiment, faults: &mut Faults) {
         experiment.loads.iter().find(chooses).filter(|_| ecmp.sprays() || ecmp == Ecmp::Symmetric)
     {
         let rule = format!(
-            "must be \"flow\" or \"weighted\", which hash entropy values: traffic.{} chooses paths by them. Or write transport.entropy = \
-             \"single\"",
+            "must be \"flow\" or \"weighted\", which hash entropy values, or \"structured\": traffic.{} chooses paths by them. Or write \
+             transport.entropy = \"single\"",
             load.name
         );
         faults.add("ecmp", Code::Conflict.rule(rule), &ecmp.show());
+    }
+}
+
+/// Two hosts, or one twice, whose ports are not in planes: port N of all hosts leads to one network of switches, and no other port does.
+fn apart(graph: &Graph, routing: &Routing) -> Option<(NodeId, NodeId)> {
+    // By switch: the first switch of its network.
+    let mut network: BTreeMap<NodeId, NodeId> = BTreeMap::new();
+    for first in graph.ids(Role::Switch) {
+        let mut open = if network.contains_key(&first) { vec![] } else { vec![first] };
+        while let Some(node) = open.pop() {
+            if network.insert(node, first).is_none() {
+                let there = routing.links_of(node).iter().map(|link| routing.end(*link));
+                let back = routing.links_into(node).iter().map(|link| routing.start(*link));
+                open.extend(there.chain(back).filter(|end| routing.forwards(*end)));
+            }
+        }
+    }
+    let planes = |host: NodeId| -> Vec<Option<NodeId>> {
+        routing.links_of(host).iter().map(|link| network.get(&routing.end(*link)).copied()).collect()
+    };
+    let mut hosts = graph.ids(Role::Host);
+    let first = hosts.next()?;
+    let expected = planes(first);
+    if expected.iter().collect::<BTreeSet<_>>().len() < expected.len() {
+        return Some((first, first));
+    }
+    hosts.find(|host| planes(*host) != expected).map(|other| (first, other))
+}
+
+/// Each port of a card has a value, and each path where values name paths. Static switches send no value another way.
+fn values_are_enough(experiment: &Experiment, graph: &Graph, routing: &Routing, faults: &mut Faults) {
+    let structured = experiment.run.ecmp == Ecmp::Structured;
+    let ports = graph.ids(Role::Host).map(|host| routing.links_of(host).len()).max().unwrap_or(0) as u64;
+    let mut paths = 1;
+    if structured {
+        match routing.fields() {
+            Ok(fields) => {
+                let of = |field: &Field| u64::from(field.divisor) * u64::from(field.width);
+                paths = fields.iter().map(of).max().unwrap_or(1);
+            }
+            Err((one, other)) => {
+                let rule = format!(
+                    "must not be \"structured\" here: {} and {} are equally far from hosts and joined, so that no tier decides between \
+                     them. Try \"flow\"",
+                    graph.name(one),
+                    graph.name(other)
+                );
+                faults.add("ecmp", Code::Unsupported.rule(rule), &experiment.run.ecmp.show());
+            }
+        }
+        let fails = experiment.events.iter().any(|event| event.settings.state.is_some());
+        if let Some(span) = experiment.routing.reconvergence.filter(|_| fails) {
+            let rule = "must be \"none\" beside ecmp = \"structured\": where tables follow a failure, values name other paths";
+            faults.add("routing.reconvergence", Code::Conflict.rule(rule), &span.show());
+        }
+    }
+    for load in &experiment.loads {
+        let Some(uec) = load.transport.uec() else { continue };
+        if uec.port_status && (ports < 2 || uec.entropy == Entropy::Single) {
+            let rule = "changes nothing: no values choose among several ports of a card";
+            let path = format!("traffic.{}.transport.port_status", load.name);
+            faults.add(&path, Code::Conflict.rule(rule), &true.into());
+        } else if uec.port_status
+            && let Some((one, other)) = apart(graph, routing)
+        {
+            let rule = format!(
+                "requires planes: port number N of each host must lead to one network of switches, apart from those of its other ports. Those \
+                 of {} and {} do not",
+                graph.name(one),
+                graph.name(other)
+            );
+            let path = format!("traffic.{}.transport.port_status", load.name);
+            faults.add(&path, Code::Unsupported.rule(rule), &true.into());
+        }
+        if uec.entropy == Entropy::Single {
+            continue;
+        }
+        let rule = if uec.entropies < ports {
+            format!("must be at least {ports}, the ports of a card: each needs a value")
+        } else if uec.entropies < paths {
+            format!(
+                "must be at least {paths} beside ecmp = \"structured\": so many paths have a name. Try \"{}\"",
+                paths.next_power_of_two()
+            )
+        } else if structured && uec.entropies - 1 > u64::from(routing.mask()) {
+            let most = u64::from(routing.mask()) + 1;
+            format!("must be <= {most} beside ecmp = \"structured\": a label of this network holds no more")
+        } else {
+            continue;
+        };
+        let path = format!("traffic.{}.transport.entropies", load.name);
+        faults.add(&path, Code::Conflict.rule(rule), &uec.entropies.into());
     }
 }
 

@@ -54,6 +54,11 @@ impl Network {
             // A host has several: the flow has sent the last packet.
             Entry::Any(_) => self.entered,
         };
+        self.leaves_port_at(flow, number)
+    }
+
+    /// See [`crate::net::Net::leaves_port_at`].
+    pub(in crate::net) fn leaves_port_at(&mut self, flow: u32, number: u32) -> Time {
         let port = &mut self.ports[number as usize];
         if let Some(sockets) = port.service.scheduled_mut().and_then(|scheduled| scheduled.sockets.as_mut())
             && sockets.bytes_of(flow) > 0
@@ -63,6 +68,13 @@ impl Network {
         }
         // It stands in the chain, or in transmission, behind all that was there.
         port.free_at
+    }
+
+    /// See [`crate::net::Net::has_left`].
+    pub(in crate::net) fn has_left(&self, flow: u32, number: u32) -> bool {
+        let scheduled = self.ports[number as usize].service.scheduled();
+        let sockets = scheduled.and_then(|scheduled| scheduled.sockets.as_ref());
+        sockets.is_none_or(|sockets| sockets.bytes_of(flow) == 0)
     }
 
     /// See [`crate::net::Net::clears_at`].

@@ -36,12 +36,25 @@ pub struct Sharing {
     pub gap: Span,
     /// By link: its weight. Empty where all have one.
     pub weights: Arc<[u32]>,
+    /// By node: its field of a packet's value. Empty where values are hashed.
+    pub fields: Arc<[Field]>,
+}
+
+/// A field of an entropy value, which a tier of nodes reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    /// The bits of a label that hold the value.
+    pub mask: u32,
+    /// The product of the widths of the tiers below.
+    pub divisor: u32,
+    /// How many values the field has.
+    pub width: u32,
 }
 
 impl Sharing {
     /// By `ecmp`, without settings.
     pub fn by(ecmp: Ecmp, seed: u64) -> Self {
-        Sharing { ecmp, seed, gap: Span::ZERO, weights: Arc::default() }
+        Sharing { ecmp, seed, gap: Span::ZERO, weights: Arc::default(), fields: Arc::default() }
     }
 }
 
@@ -141,6 +154,8 @@ choices_of_next_hop! {
     "least-loaded" => LeastLoaded(least_loaded),
     /// Connections: both directions of each keep to one, by a hash that all switches share.
     "symmetric" => Symmetric(symmetric),
+    /// Packets by their entropy values, which name the path: each tier of switches reads a field of its own.
+    "structured" => Structured(structured),
 }
 
 #[cfg(test)]

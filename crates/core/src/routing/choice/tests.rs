@@ -225,3 +225,28 @@ fn a_table_of_turns_stays_small() {
         assert!(rule.flows() <= 64, "{} after {i}", rule.flows());
     }
 }
+
+/// Each node reads its own digit of the value: of 8 ports, 4 and 3 next hops, all 96 combinations come once.
+#[test]
+fn fields_of_a_value_name_a_path() {
+    let mask = 0xfff;
+    let field = |divisor, width| Field { mask, divisor, width };
+    let fields = [field(1, 8), field(8, 4), field(32, 3)];
+    let sharing = Sharing { fields: fields.into(), ..Sharing::by(Ecmp::Structured, 1) };
+    let links: Vec<u32> = (0..8).collect();
+    let mut tiers: Vec<Chooser> =
+        (0..3).map(|node| Chooser::new(Place { sharing: &sharing, node })).collect();
+    let mut path = |label: u32| {
+        let sizes = tiers.iter_mut().zip([8, 4, 3]);
+        let at = |(tier, size): (&mut Chooser, usize)| {
+            tier.pick(label, Group { number: 0, links: &links[..size] }, &STILL)
+        };
+        sizes.map(at).collect::<Vec<u32>>()
+    };
+    let mut seen: Vec<Vec<u32>> = (0..96).map(&mut path).collect();
+    // The destination in a label changes nothing.
+    assert_eq!(path(7 << 12 | 53), seen[53]);
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), 96);
+}

@@ -2,13 +2,21 @@
 
 use super::{Destination, Next, Routing};
 use crate::routing::graph::NodeId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Routing {
     /// The links by which `node` may send towards host `to`, whose column is known: those of its group, or its only
     /// one, or none.
     pub fn ways(&self, node: NodeId, to: NodeId) -> &[u32] {
-        let Destination { column, last } = self.destinations[self.host[to.index()].at()];
+        self.ways_to(node, self.destinations[self.host[to.index()].at()])
+    }
+
+    /// The links by which `node` may send a packet with this label.
+    pub fn ways_of(&self, node: NodeId, label: u32) -> &[u32] {
+        self.ways_to(node, self.destinations[(label >> self.spare) as usize])
+    }
+
+    fn ways_to(&self, node: NodeId, Destination { column, last }: Destination) -> &[u32] {
         let links = self.wiring.out.of(node.0);
         match self.entry(node.0, column) {
             Next::NONE if links.len() == 1 && !self.wiring.forwards(node.0) => links,
@@ -30,6 +38,26 @@ impl Routing {
             node = self.end(link);
             Some(link)
         })
+    }
+
+    /// The links by which packets of `from` may leave it towards `to`, and those by which they may come there. The columns of both are known.
+    pub fn own_links(&self, (from, to): (NodeId, NodeId)) -> [Vec<u32>; 2] {
+        let first = self.ways(from, to).to_vec();
+        let mut last = vec![];
+        let mut seen = BTreeSet::from([from]);
+        let mut open = vec![from];
+        while let Some(node) = open.pop() {
+            for link in self.ways(node, to) {
+                let end = self.end(*link);
+                if end == to {
+                    last.push(*link);
+                } else if seen.insert(end) {
+                    open.push(end);
+                }
+            }
+        }
+        last.sort_unstable();
+        [first, last]
     }
 
     /// Whether all ways that a table shares between two nodes have as many links: those with the fewest.

@@ -314,3 +314,73 @@ fn the_longest_time_is_that_of_some_path_and_of_no_shorter_one() {
         }
     }
 }
+
+/// Two hosts with a port in each of three planes, each a leaf a host and two spines.
+fn planes() -> Graph {
+    let mut graph = Graph::default();
+    let hosts = graph.hosts_named("h", 2);
+    for plane in 0..3 {
+        let leaves = [0, 1].map(|leaf| graph.switch(format!("p{plane}.leaf{leaf}")));
+        let spines = [0, 1].map(|spine| graph.switch(format!("p{plane}.spine{spine}")));
+        for (host, leaf) in hosts.iter().zip(leaves) {
+            graph.link(*host, leaf, Rate::gbps(100), Span::us(1));
+            spines.iter().for_each(|spine| graph.link(leaf, *spine, Rate::gbps(100), Span::us(1)));
+        }
+    }
+    graph
+}
+
+/// A value has the port that it leaves when it is divided by their number, in the label too, and hashes differ all the same.
+#[test]
+fn labels_keep_the_plane_of_a_value() {
+    let graph = planes();
+    let mut routing = Routing::new(&graph, 1);
+    routing.find([NodeId(0), NodeId(1)]);
+    let [label, back] = routing.labels((NodeId(0), NodeId(1)), 5);
+    assert_eq!(routing.ways_of(NodeId(0), label), routing.links_of(NodeId(0)));
+    let mut seen = std::collections::BTreeSet::new();
+    for value in 0..64 {
+        let whole = routing.with_plane(label, value, 3);
+        assert_eq!(routing.port_of(whole, 3), value % 3);
+        assert_eq!((whole & !routing.mask(), back & !routing.mask()), (label & !routing.mask(), 0));
+        assert_eq!(routing.port_of(routing.with_hash_of(back, whole), 3), value % 3);
+        seen.insert(whole);
+    }
+    assert!(seen.len() > 60, "{}", seen.len());
+    routing.structured = true;
+    assert_eq!(routing.with_plane(label, 17, 3) & routing.mask(), 17);
+}
+
+/// A host's own links to another, and the other's, are those of all planes; a plane whose spine is down at both is left out.
+#[test]
+fn own_links_are_those_of_all_planes() {
+    let graph = planes();
+    let mut routing = Routing::new(&graph, 1);
+    let ends = (NodeId(0), NodeId(1));
+    routing.find([ends.0, ends.1]);
+    let names = |links: &[u32]| links.iter().map(|link| graph.port_name(*link)).collect::<Vec<_>>();
+    let [first, last] = routing.own_links(ends);
+    assert_eq!(names(&first), ["h0->p0.leaf0", "h0->p1.leaf0", "h0->p2.leaf0"]);
+    assert_eq!(names(&last), ["p0.leaf1->h1", "p1.leaf1->h1", "p2.leaf1->h1"]);
+    let down: Vec<u32> = (0..graph.links.len() as u32)
+        .filter(|link| graph.port_name(*link).starts_with("p1.leaf0->p1.spine"))
+        .collect();
+    routing.rebuild(&down);
+    let [first, last] = routing.own_links(ends);
+    assert_eq!((first.len(), last.len()), (2, 2));
+}
+
+/// Tiers are hosts, leaves and spines: three ports, two spines, and one way down.
+#[test]
+fn tiers_have_fields_of_their_own() {
+    let graph = planes();
+    let routing = Routing::new(&graph, 1);
+    let fields = routing.fields().expect("a network of tiers");
+    let of = |name: &str| fields[graph.find(name).expect("a node").index()];
+    let parts = |name: &str| (of(name).divisor, of(name).width);
+    assert_eq!([parts("h1"), parts("p2.leaf0"), parts("p0.spine1")], [(1, 3), (3, 2), (6, 1)]);
+    let mut joined = planes();
+    let [one, other] = ["p0.leaf0", "p1.leaf1"].map(|name| joined.find(name).expect("a node"));
+    joined.link(one, other, Rate::gbps(1), Span::us(1));
+    assert_eq!(Routing::new(&joined, 1).fields(), Err((one, other)));
+}

@@ -5,7 +5,8 @@
 //! was trimmed before the last hop; or assumed bad after a timeout, until a probe's clean answer makes them good and a marked one
 //! makes them to be skipped. The choice is pseudo-random.
 //! Ours, where the notes leave it open: where all values are assumed bad, any is taken.
-//! Left out: values that a receiver or a controller forbids; shares of values for each plane of a card.
+//! Each plane of a card has an equal share of the values (`transport/uec/card.rs`).
+//! Left out: values that a receiver or a controller forbids.
 
 use super::{Choice, Met};
 use crate::events::random::Stream;

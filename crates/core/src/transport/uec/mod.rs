@@ -6,6 +6,7 @@
 //! It answers after `ack_bytes`, after a mark, when asked, and at its first packet. A trimmed packet is reported at once, and
 //! goes again before new data. A packet without report and acknowledgement waits for its timer.
 //! Each packet carries an entropy value, from which switches hash its path (`entropy/`).
+//! On a card with several ports it decides the port, too (`card.rs`); an answer goes back by the port that its packet's value names.
 //! With `receiver_credit` a packet also needs credit of its receiver (`credit.rs`).
 //! An answer has the packet's number and time, all bytes so far, and a map of 64 packets from a base.
 //!
@@ -15,11 +16,13 @@
 //! Left out: the modes ROD, RUDI and UUD; rendezvous; a context for several queue pairs to a peer (CCC), so that each connection is
 //! controlled alone.
 
+mod card;
 pub mod credit;
 mod receiver;
 mod sender;
 pub mod settings;
 mod sleek;
+mod start;
 pub mod wire;
 
 pub use receiver::UecReceiver;

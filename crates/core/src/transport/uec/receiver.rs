@@ -5,6 +5,7 @@
 //! A request stands until nothing before the last packet is missing, and is answered again then (uet-htsim 40ccb05, uec.cpp): a short last
 //! packet overtakes full ones on other paths, and nothing else would report these.
 
+use super::card::bits;
 use super::credit::{Grants, Waits};
 use super::wire::{ASKS, AT_LAST_HOP, MAP, MARK, NACK, PULL, Report, UNIT, wanted};
 use crate::net::Net;
@@ -32,6 +33,8 @@ pub struct UecReceiver {
     pending: u64,
     /// A request came since nothing was missing.
     asked: bool,
+    /// The value of the next pull.
+    pulls: u32,
     /// Its grants, where receivers give credit.
     pub credit: Option<Grants>,
     /// Statistics.
@@ -49,6 +52,7 @@ impl UecReceiver {
             received: 0,
             pending: 0,
             asked: false,
+            pulls: 0,
             credit: config.uec.credit.then(|| Grants::new(rate, base, config.packet)),
             counts: ReceiverCounts::default(),
         }
@@ -96,6 +100,7 @@ impl UecReceiver {
             map: self.map(base, config.rules.mss),
             ahead: self.held.bytes().div_ceil(config.rules.mss),
             granted: self.credit.as_ref().map_or(0, |grants| grants.granted),
+            down: self.down(config, net),
         };
         let extension = net.extensions.put(&report.put());
         self.send(Flags::ACK.with_if(MARK, marked), self.next, extension, packet, config, net);
@@ -110,9 +115,10 @@ impl UecReceiver {
     pub fn pull(&mut self, config: &Config, net: &mut Net) -> Span {
         let Some(grants) = &mut self.credit else { return Span::ZERO };
         let spacing = grants.pull();
-        let report = Report { about: (0, 0), units: 0, base: 0, map: 0, ahead: 0, granted: grants.granted };
+        let report =
+            Report { about: (0, 0), units: 0, base: 0, map: 0, ahead: 0, granted: grants.granted, down: 0 };
         let extension = net.extensions.put(&report.put());
-        net.send(&Packet {
+        let packet = Packet {
             at: Time::ZERO,
             seq: self.next,
             stamp: net.now,
@@ -122,7 +128,11 @@ impl UecReceiver {
             extension,
             size: config.header,
             flags: PULL.with(Flags::REVERSE),
-        });
+        };
+        // No packet's value is its own, so that pulls take the values in turn where these choose a port or a path.
+        let like = net.directory.routing.with_entropy(self.label, self.pulls);
+        self.pulls = (self.pulls + 1) % config.uec.entropy.1;
+        self.hand(packet, like, config, net);
         spacing
     }
 
@@ -165,7 +175,7 @@ impl UecReceiver {
 
     fn send(&self, flags: Flags, seq: u64, extension: u32, about: &Packet, config: &Config, net: &mut Net) {
         let again = about.flags.any(Flags::RETRANSMITTED);
-        net.send(&Packet {
+        let packet = Packet {
             at: Time::ZERO,
             seq,
             stamp: about.stamp,
@@ -175,6 +185,34 @@ impl UecReceiver {
             extension,
             size: config.header,
             flags: flags.with(Flags::REVERSE).with_if(Flags::RETRANSMITTED, again),
-        });
+        };
+        self.hand(packet, about.label, config, net);
+    }
+
+    /// The ports of its card that are down, where it is to say so.
+    fn down(&self, config: &Config, net: &Net) -> u64 {
+        if !config.uec.port_status {
+            return 0;
+        }
+        bits(net.all_ports(self.flow, true).iter().map(|link| net.is_down(*link)))
+    }
+
+    /// Hands a packet to the card. On one with several ports, and where values name paths, it goes back by the value in the label `like`: so
+    /// what a value's path loses, in either direction, concerns that value.
+    fn hand(&self, mut packet: Packet, like: u32, config: &Config, net: &mut Net) {
+        let (routing, chooses) = (&net.directory.routing, config.uec.chooses_paths());
+        let ports = net.ports(self.flow, true, self.label).filter(|_| chooses);
+        if chooses && (ports.is_some() || routing.structured) {
+            packet.label = routing.with_hash_of(self.label, like);
+        }
+        match ports {
+            Some(ports) => {
+                let place = routing.port_of(packet.label, ports.len() as u32) as usize;
+                let mut next = ports[place..].iter().chain(&ports[..place]);
+                let up = next.find(|link| !(config.uec.port_status && net.is_down(**link)));
+                net.send_by(up.copied().unwrap_or(ports[place]), &packet);
+            }
+            None => net.send(&packet),
+        }
     }
 }

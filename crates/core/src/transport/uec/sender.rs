@@ -2,8 +2,10 @@
 //!
 //! Source: as `mod.rs`; UE 1.0.3 s.3.6.13.5 for what may be sent and what asks for an answer, s.3.5 for timers.
 
+use super::card::Card;
 use super::credit::{Purse, Want};
 use super::sleek::Sleek;
+use super::start::Start;
 use super::wire::{ASKS, AT_LAST_HOP, CONTROL, MAP, MARK, PROBE, PULL, Report, UNIT, is_nack, want};
 use crate::cc::{Ack, CongestionControl, FlowInfo, MessageInfo, Trim};
 use crate::net::Net;
@@ -39,61 +41,6 @@ struct Again {
     before: u64,
 }
 
-/// The probe that measures the base round trip (UE 1.0.3 s.3.6.13.7): a header in the class of control, after the first answer, unless
-/// what is left is about a bandwidth-delay product at most. Ours: the time that a full packet takes more over links of the card's rate is added.
-#[derive(Debug, Clone, Copy)]
-enum Start {
-    /// No probe leaves, or its answer has come.
-    Never,
-    /// Before the first answer: bytes of a product, and the time that a full packet takes more.
-    Waits(u64, Span),
-    /// It leaves as soon as it may.
-    Due(Span),
-    /// It left then.
-    Left(Time, Span),
-}
-
-impl Start {
-    fn new(info: &FlowInfo<'_>, config: &Config) -> Self {
-        let (rate, base) = (info.path.line_rate, info.path.base_rtt);
-        let product = u128::from(rate.as_bps()) * u128::from(base.as_ps()) / 8_000_000_000_000;
-        let there = u64::from(info.path.switches) + 1;
-        // There it is a header too short by the payload, and back the answer counts, which base round trips leave out.
-        let (payload, header) =
-            (rate.transmit(Bytes(config.rules.mss)), rate.transmit(Bytes(config.header.into())));
-        let more = (payload * there).as_ps().saturating_sub((header * there).as_ps());
-        Start::Waits(product as u64, Span::ps(more))
-    }
-
-    /// The first answer has come while `left` bytes were not acknowledged.
-    fn answered(&mut self, left: u64) {
-        if let Start::Waits(product, more) = *self {
-            *self = if left > product { Start::Due(more) } else { Start::Never };
-        }
-    }
-
-    fn is_due(&self) -> bool {
-        matches!(self, Start::Due(_))
-    }
-
-    fn leaves(&mut self, now: Time) {
-        if let Start::Due(more) = *self {
-            *self = Start::Left(now, more);
-        }
-    }
-
-    /// The round trip of a full packet, when the answer to what left at `stamp` comes.
-    fn measured(&mut self, stamp: Time, now: Time) -> Option<Span> {
-        match *self {
-            Start::Left(at, more) if at == stamp => {
-                *self = Start::Never;
-                Some(now - stamp + more)
-            }
-            _ => None,
-        }
-    }
-}
-
 /// The sending end. Its statistics count NACKs that came as recoveries, and marks as reductions.
 pub struct UecSender {
     /// The part that all transports have in common.
@@ -127,8 +74,12 @@ pub struct UecSender {
     asks_at: Time,
     start: Start,
     rtt: RttEstimator,
-    /// The card's rate.
+    /// The card's rate: that of its port, or of all that lead to the destination.
     line: Rate,
+    /// Its ports, where it has several and values choose among them.
+    card: Option<Card>,
+    /// Headers that carry values in turn, since no packet's value is theirs.
+    headers: u32,
 }
 
 impl UecSender {
@@ -157,6 +108,8 @@ impl UecSender {
             paths: AnyChoice::new(config.uec.entropy, (label, flow)),
             rtt: RttEstimator::default(),
             line: info.path.line_rate,
+            card: None,
+            headers: 0,
         }
     }
 
@@ -170,6 +123,11 @@ impl UecSender {
 
     /// The application writes `bytes` more.
     pub fn write(&mut self, bytes: u64, config: &Config, net: &mut Net) {
+        let several =
+            config.uec.chooses_paths() && net.ports(self.half.flow, false, self.half.label).is_some();
+        if several && self.card.is_none() {
+            self.card = Some(Card::default());
+        }
         self.half.write(bytes);
         self.pump(config, net);
     }
@@ -258,6 +216,7 @@ impl UecSender {
         if let Some(sent) = sent {
             self.paths.on_feedback(sent.entropy, if marked { Met::Mark } else { Met::Nothing }, now);
         }
+        self.card.iter_mut().for_each(|card| card.peer = report.down);
         self.half.counts.ecn_reductions += u64::from(marked);
         let before = self.half.una;
         self.learn(packet.seq, report, config);
@@ -321,8 +280,53 @@ impl UecSender {
         sleek.probe_at = net.now + base * 5;
         self.half.counts.packets += 1;
         let (size, now) = (config.header, net.now);
-        net.send(&self.half.packet(self.half.una, (size, PROBE), NONE, now));
-        self.turn.taken(self.half.flow, size, self.line, net);
+        let mut packet = self.half.packet(self.half.una, (size, PROBE), NONE, now);
+        let value = self.turns_of_headers(config, net);
+        let link = self.hand(&mut packet, value, net);
+        self.taken(size, link, net);
+    }
+
+    /// The value of a header that is about no value: the values in turn where a port or a path would depend on it else.
+    fn turns_of_headers(&mut self, config: &Config, net: &Net) -> Option<u32> {
+        let spread = self.card.is_some() || net.directory.routing.structured && config.uec.chooses_paths();
+        if !spread {
+            return None;
+        }
+        // The next one whose port is up, if there is one.
+        let is_up =
+            |value: &u32| self.card.as_ref().is_none_or(|card| card.ports() == 0 || !card.is_down(*value));
+        let (first, values) = (self.headers, config.uec.entropy.1);
+        let mut turns = (0..values).map(|turn| (first + turn) % values);
+        let value = turns.find(is_up).unwrap_or(self.headers);
+        self.headers = (value + 1) % config.uec.entropy.1;
+        Some(value)
+    }
+
+    /// Hands a packet with this value to the card; the link of its port where there are several.
+    fn hand(&mut self, packet: &mut Packet, value: Option<u32>, net: &mut Net) -> Option<u32> {
+        let routing = &net.directory.routing;
+        let Some((card, value)) = self.card.as_mut().zip(value) else {
+            if let Some(value) = value {
+                packet.label = routing.with_entropy(packet.label, value);
+            }
+            net.send(packet);
+            return None;
+        };
+        packet.label = routing.with_plane(packet.label, value, card.ports());
+        let link = card.link(value);
+        net.send_by(link, packet);
+        Some(link)
+    }
+
+    /// A packet of `size` bytes was handed to the card, by the port at `link` where there are several: the next one's turn.
+    fn taken(&mut self, size: u16, link: Option<u32>, net: &mut Net) {
+        match (&mut self.card, link) {
+            (Some(card), Some(link)) => {
+                card.taken(self.half.flow, link, size, net);
+                self.turn.at = card.first_room();
+            }
+            _ => self.turn.taken(self.half.flow, size, self.line, net),
+        }
     }
 
     /// A header alone in the class of control, which may ask for credit; its answer reports what is there.
@@ -330,15 +334,13 @@ impl UecSender {
         self.half.counts.packets += 1;
         let (size, now) = (config.header, net.now);
         let mut packet = self.half.packet(self.half.una, (size, PROBE.with(CONTROL)), extension, now);
-        if let Some(entropy) = entropy {
-            packet.label = net.directory.routing.with_entropy(packet.label, entropy);
-        }
-        net.send(&packet);
-        self.turn.taken(self.half.flow, size, self.line, net);
+        let entropy = entropy.or_else(|| self.turns_of_headers(config, net));
+        let link = self.hand(&mut packet, entropy, net);
+        self.taken(size, link, net);
     }
 
-    /// The bytes that wait to be sent, for the receiver that gives credit.
-    fn want(&self, config: &Config, net: &Net) -> Want {
+    /// The bytes that wait to be sent, for the receiver that gives credit; behind a packet by the port at `link` where there are several.
+    fn want(&self, link: Option<u32>, config: &Config, net: &Net) -> Want {
         let packet = config.rules.mss + config.rules.overhead;
         let fresh = self.half.written.saturating_sub(self.next);
         let fresh =
@@ -347,8 +349,9 @@ impl UecSender {
         let again = self.again.values().take(4096);
         let again: u64 = again.map(|again| again.payload + config.rules.overhead).sum();
         // Each flow of a card has one packet in its port, so that those before this one are the other flows that send.
-        let before = net.sent_by(self.half.flow) - net.now;
-        let one = self.line.transmit(Bytes(packet)).as_ps().max(1);
+        let (before, rate) =
+            link.map_or_else(|| (net.sent_by(self.half.flow) - net.now, self.line), |link| net.work_at(link));
+        let one = rate.transmit(Bytes(packet)).as_ps().max(1);
         let others = (before.as_ps() + one / 2) / one;
         Want { backlog: fresh.saturating_add(again), window: self.half.window.bytes(), packet, others }
     }
@@ -359,7 +362,8 @@ impl UecSender {
         if !self.unanswered.is_empty() {
             return; // what is under way says it
         }
-        let want = self.want(config, net);
+        let link = self.card.as_ref().filter(|card| card.ports() > 0).map(|card| card.link(self.headers));
+        let want = self.want(link, config, net);
         let Some(purse) = self.purse.as_mut().filter(|_| want.backlog > 0) else { return };
         let (patience, now) = (config.uec.timeout, net.now);
         if purse.asks_at(patience) <= now && self.turn.at <= now {
@@ -444,7 +448,24 @@ impl UecSender {
         (fits && credited).then_some((seq, payload, again))
     }
 
-    fn emit(&mut self, (seq, payload, again): (u64, u64, Option<Again>), config: &Config, net: &mut Net) {
+    /// The value of the next packet; nothing where its card has no room for one.
+    fn value(&mut self, config: &Config, now: Time) -> Option<u32> {
+        let mtu = config.rules.mss + config.rules.overhead;
+        let packets = (self.half.window.bytes().min(i64::MAX as u64 / 2) / mtu).max(1);
+        let UecSender { card, paths, .. } = self;
+        match card {
+            Some(card) => card.value(now, || paths.next(packets, now)),
+            None => Some(paths.next(packets, now)),
+        }
+    }
+
+    fn emit(
+        &mut self,
+        (seq, payload, again): (u64, u64, Option<Again>),
+        entropy: u32,
+        config: &Config,
+        net: &mut Net,
+    ) {
         let now = net.now;
         let beyond = seq + payload;
         let mtu = (config.rules.mss + config.rules.overhead) as i64;
@@ -458,9 +479,8 @@ impl UecSender {
         let nothing_behind = self.again.is_empty() && self.next >= self.half.written;
         self.half.counts.packets += 1;
         self.half.counts.retransmissions += u64::from(again.is_some());
-        let packets = (window / mtu).max(1) as u64;
-        let entropy = self.paths.next(packets, now);
-        let behind = self.purse.is_some().then(|| self.want(config, net));
+        let link = self.card.as_ref().map(|card| card.link(entropy));
+        let behind = self.purse.is_some().then(|| self.want(link, config, net));
         let extension = match self.purse.as_mut().zip(behind) {
             Some((purse, behind)) => net.extensions.put(&want(purse.spend(size.into(), behind, now))),
             None => NONE,
@@ -476,10 +496,11 @@ impl UecSender {
             .with_if(ASKS, asks)
             .with_if(Flags::RETRANSMITTED, again.is_some());
         let mut packet = self.half.packet(seq, (size, flags), extension, now);
-        packet.label = net.directory.routing.with_entropy(packet.label, entropy);
-        net.send(&packet);
-        let left = net.sent_by(self.half.flow);
-        self.turn.taken(self.half.flow, size, self.line, net);
+        // A connection with one value keeps to the path of its hash where values name paths: that of the value would be everyone's.
+        let named = config.uec.chooses_paths() || !net.directory.routing.structured;
+        let link = self.hand(&mut packet, named.then_some(entropy), net);
+        let left = link.map_or_else(|| net.sent_by(self.half.flow), |link| now + net.work_at(link).0);
+        self.taken(size, link, net);
         let again = again.unwrap_or(Again { payload, timeouts: 0, before: 0 });
         let due = left + config.uec.timer(again.timeouts);
         let (timeouts, before) = (again.timeouts, again.before);
@@ -511,6 +532,12 @@ impl TakesTurns for UecSender {
         if self.half.state != State::Established {
             return;
         }
+        if let Some(card) = &mut self.card
+            && let Some(links) = net.ports(self.half.flow, false, self.half.label)
+        {
+            card.look(self.half.flow, links, config.uec.port_status, net);
+            self.turn.at = card.first_room();
+        }
         if self.turn.at <= net.now && self.sleek.is_some_and(|sleek| sleek.probe_at <= net.now) {
             self.probe(config, net);
         }
@@ -527,10 +554,14 @@ impl TakesTurns for UecSender {
             self.start.leaves(net.now);
             self.control(NONE, None, config, net);
         }
-        if self.turn.at <= net.now
+        // One port has room for one packet, and several for as many.
+        while self.turn.at <= net.now
             && let Some(packet) = self.allowed(config)
         {
-            self.emit(packet, config, net);
+            match self.value(config, net.now) {
+                Some(value) => self.emit(packet, value, config, net),
+                None => self.turn.at = self.card.as_ref().map_or(Time::MAX, |card| card.room_at(net.now)),
+            }
         }
         if self.purse.is_some() {
             self.ask(config, net);
@@ -552,6 +583,7 @@ impl TakesTurns for UecSender {
             let bytes = sent.payload + u64::from(config.header);
             self.inflight -= bytes as i64;
             self.paths.on_feedback(sent.entropy, Met::Timeout, now);
+            self.card.iter_mut().for_each(|card| card.forget(sent.entropy));
             let (timeouts, before) = (sent.timeouts + 1, sent.before + 1);
             self.again.insert(seq, Again { payload: sent.payload, timeouts, before });
             self.half.window.with_cc(&config.rules, now, |cc, cx| cc.on_lost_packet(bytes, cx));

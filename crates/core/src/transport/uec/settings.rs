@@ -71,6 +71,8 @@ crate::params! {
         receiver_credit: bool = false, "", "UE 1.0.3 s.3.6.14: optional; uet-htsim: -receiver_cc";
         /// Whether a probe measures the base round trip after a connection's first answer. It matters where cc.base_rtt is longer than the path's.
         start_probe: bool = false, "", "UE 1.0.3 s.3.6.13.7 sends one; here each control knows its path";
+        /// Whether a card with several ports uses none whose link is down, and its answers tell the peer's card which ones these are.
+        port_status: bool = false, "", "notes on MRC 1.0: a message tells peers of a dead plane; UE 1.0.3 has none";
         /// Whether ports of switches may drop packets that they could trim.
         untrimmed: Untrimmed = "refused", "", "UE 1.0.3 s.4.1: trimming may be absent; then write it, and trimming = false in cc";
     }
@@ -100,6 +102,8 @@ pub struct Rules {
     pub credit: bool,
     /// A probe measures the base round trip.
     pub start_probe: bool,
+    /// Cards do not use ports that are down at either end.
+    pub port_status: bool,
 }
 
 /// The longest timer (UE 1.0.3 s.3.5).
@@ -118,6 +122,7 @@ impl Rules {
             sleek: settings.recovery == Recovery::Sleek,
             credit: settings.receiver_credit,
             start_probe: settings.start_probe,
+            port_status: settings.port_status,
         }
     }
 

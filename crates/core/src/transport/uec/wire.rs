@@ -57,20 +57,30 @@ pub struct Report {
     pub ahead: u64,
     /// Units of credit that the receiver has granted.
     pub granted: u64,
+    /// Ports of the receiver's card that are down, a bit each, where it says so.
+    pub down: u64,
+}
+
+/// The lower and the upper half of a number.
+fn halves(number: u64) -> [u64; 2] {
+    [number & u64::from(u32::MAX), number >> 32]
 }
 
 impl Report {
     /// As an extension carries it. Tables show the packet that it answers alone, and a pull answers none.
     pub fn put(&self) -> Extension {
-        let halves = (self.map & u64::from(u32::MAX), self.map >> 32);
-        let sack = [self.about, (self.units, self.base), halves, (self.ahead, self.granted)];
+        // Above each half of the map stands one of the ports.
+        let ([low, high], [first, second]) = (halves(self.map), halves(self.down));
+        let maps = (first << 32 | low, second << 32 | high);
+        let sack = [self.about, (self.units, self.base), maps, (self.ahead, self.granted)];
         Extension { sack, blocks: (self.about.0 < self.about.1).into(), ..Extension::default() }
     }
 
     /// As it was put.
     pub fn of(extension: &Extension) -> Report {
-        let [about, (units, base), (low, high), (ahead, granted)] = extension.sack;
-        Report { about, units, base, map: high << 32 | low, ahead, granted }
+        let [about, (units, base), (first, second), (ahead, granted)] = extension.sack;
+        let ([low, one], [high, two]) = (halves(first), halves(second));
+        Report { about, units, base, map: high << 32 | low, ahead, granted, down: two << 32 | one }
     }
 
     /// Whether the map says that bytes from `first` to `beyond` are there, in packets of `mtu` bytes.
@@ -94,6 +104,7 @@ mod tests {
             map: 1 << 63 | 0b1010,
             ahead: 3,
             granted: 9,
+            down: 1 << 40 | 0b101,
         };
         assert_eq!(Report::of(&report.put()), report);
         for (first, beyond, there) in [
