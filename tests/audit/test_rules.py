@@ -22,7 +22,9 @@ PIE = {
 }
 PI = {"target": "20us", "interval": "30us", "alpha": 16.0, "beta": 320.0}
 SMALL = {"kind": "drop-tail", "limit": "12pkt"}
-QUICK = {"cc": "newreno", "min_rto": "1ms"}
+SOON = {"min_rto": "1ms"}
+QUICK = {"cc": "newreno"} | SOON
+LOSSY = {"switch->r0": {"loss": 0.02}}
 DEEP = {"kind": "threshold", "limit": "none", "mark_at": "20pkt"}
 SLOW = {"kind": "timely", "initial_rate": "3Gbps", "t_low": "30us", "t_high": "100us"}
 LONG = {"kind": "drop-tail", "limit": "400pkt"}
@@ -53,6 +55,31 @@ DOCUMENTS = {
     "silence": {
         "duration": "40ms", "queue": SMALL, "transport": QUICK,
         "port": {"switch->r0": {"drop_packets": list(range(30, 400))}},
+    },
+    "cubic with losses": {
+        "duration": "10ms", "queue": SMALL, "transport": {"cc": "cubic"} | SOON, "port": LOSSY,
+    },
+    "without sack": {
+        "duration": "10ms", "queue": SMALL, "transport": QUICK | {"sack": False}, "port": LOSSY,
+    },
+    "prr": {"duration": "10ms", "queue": SMALL, "transport": QUICK | {"prr": True}, "port": LOSSY},
+    "prr of two messages": {
+        "duration": "30ms", "queue": LONG, "port": {"s0->switch": {"drop_packets": [100, 302]}},
+        "transport": QUICK | {"prr": True, "arithmetic": "linux", "opening": "established"},
+        "topology": {"kind": "star", "senders": 1, "rate": "10Gbps", "delay": "25us"},
+        "traffic": {
+            "m": {
+                "kind": "messages", "from": "s0", "to": "r0", "bytes": "438000B", "interval": "15ms",
+                "count": 2,
+            },
+        },
+    },
+    "rack": {
+        "duration": "10ms", "queue": SMALL, "transport": {"cc": "cubic", "loss_detection": "rack"} | SOON,
+    },
+    "rack with prr": {
+        "duration": "10ms", "queue": SMALL, "port": LOSSY,
+        "transport": {"cc": "cubic", "loss_detection": "rack", "prr": True} | SOON,
     },
     "poisson": {"traffic": {"p": {
         "kind": "poisson", "from": "s*", "to": "r0", "every": "5us",
@@ -275,8 +302,19 @@ MUTANTS = [
     ("cut", "cubic with ecn", control("ecn_beta", 0.72)),
     ("alpha", "dctcp", control("g", 0.065)),
     ("alpha", "dctcp", control("initial_alpha", 0.9)),
-    ("retransmission", "newreno", transport("dup_acks", 4)),
+    ("retransmission", "without sack", transport("dup_acks", 4)),
     ("retransmission", "losses", transport("min_rto", "1200us")),
+    ("pipe", "losses", transport("limited_transmit", False)),
+    ("pipe", "losses", transport("ssthresh_floor", "3pkt")),
+    ("pipe", "cubic with losses", control("beta", 0.72)),
+    ("pipe", "cubic with losses", control("beta", 0.68)),
+    ("pipe", "without sack", transport("dup_acks", 2)),
+    ("pipe", "without sack", transport("limited_transmit", False)),
+    ("pipe", "prr", transport("prr", False)),
+    ("prr", "losses", transport("prr", True)),
+    ("prr", "prr", transport("arithmetic", "linux")),
+    ("prr", "prr of two messages", transport("arithmetic", "exact")),
+    ("prr", "rack", transport("prr", True)),
     ("timer", "silence", transport("rto_backoff", 3)),
     ("timer", "silence", transport("max_rto", "3ms")),
     ("roundtrip", "losses", column("flow_trace", "srtt_ps", lambda it: it * 1.001)),

@@ -27,6 +27,7 @@ class Connection(NamedTuple):
 
     number: int
     place: str
+    traffic: str
     settings: Mapping[str, Any]
     mss: int
     sent_at: np.ndarray
@@ -43,6 +44,7 @@ class Connection(NamedTuple):
     cwnd: np.ndarray
     ssthresh: np.ndarray
     alpha: np.ndarray
+    paced: bool
     until: int
     """Time of the first sign of a loss."""
 
@@ -66,7 +68,8 @@ def connections(trace: Trace) -> Iterator[Connection]:
     for key, data in by_sent.items():
         if key not in by_acks or key not in by_rows:
             continue
-        settings = loads[data["traffic"][0]]["transport"]
+        load = str(data["traffic"][0])
+        settings = loads[load]["transport"]
         seq = data["seq"].to_numpy().astype("i8")
         end = seq + data["payload"].to_numpy().astype("i8")
         at = data["stamp_ps"].to_numpy().astype("i8")
@@ -80,11 +83,12 @@ def connections(trace: Trace) -> Iterator[Connection]:
         odd = (held > 0) | (gained == 0)
         signs = [at[again][:1], ack_at[odd][:1], [trace.duration + 1]]
         yield Connection(
-            int(key[0]), str(data["src"][0]), settings, _mss(settings), at, seq, end,
+            int(key[0]), str(data["src"][0]), load, settings, _mss(settings), at, seq, end,
             ack_at, ack, gained, (answers["tcp_flags"].to_numpy() & 0x40) != 0, held,
             rows["time_ps"].to_numpy().astype("i8"), rows["cwnd_bytes"].fill_null(float("nan")).to_numpy(),
             rows["ssthresh_bytes"].fill_null(float("inf")).to_numpy(),
-            rows["alpha"].fill_null(float("nan")).to_numpy(), int(min(s[0] for s in signs if len(s))),
+            rows["alpha"].fill_null(float("nan")).to_numpy(), rows["pacing_bps"].null_count() < len(rows),
+            int(min(s[0] for s in signs if len(s))),
         )  # fmt: skip
 
 
