@@ -44,6 +44,18 @@ CLASSES = {"kind": "sdc", "r_a": "10pkt", "r_b": "100pkt", "gamma_b": 0.5, "gamm
 RACS = {"kind": "racs", "size_scale": "20KB"}
 FEW = {"kind": "swift", "base_target": "5us", "hop_target": "1us", "scaling_min": 0.3, "min_window": 0.5}
 TWO = {"kind": "star", "senders": 6, "receivers": 2, "rate": "10Gbps", "delay": "5us"}
+SIX = {"kind": "star", "senders": 6, "rate": "10Gbps", "delay": "5us"}
+SHORT = {"kind": "red", "limit": "60pkt", "min": "5pkt", "max": "25pkt"}
+TIGHT = {"kind": "threshold", "limit": "25pkt", "mark_at": "8pkt"}
+SOME = {
+    "a": {
+        "kind": "poisson",
+        "from": "s*",
+        "to": "r0",
+        "every": "300us",
+        "sizes": {"kind": "fixed", "bytes": "150001B"},
+    },
+}
 DOCUMENTS = {
     "dctcp": {"duration": "5ms"},
     "newreno with ecn": {"duration": "5ms", "transport": {"cc": "newreno", "ecn": "on"}},
@@ -80,6 +92,53 @@ DOCUMENTS = {
     "rack with prr": {
         "duration": "10ms", "queue": SMALL, "port": LOSSY,
         "transport": {"cc": "cubic", "loss_detection": "rack", "prr": True} | SOON,
+    },
+    # Segments of a burst have one time of sending, and the first answer brings the lost one back at once.
+    "a repair at once": {
+        "queue": LONG, "transport": QUICK | {"dup_acks": 1}, "port": {"s0->switch": {"drop_packets": [2]}},
+        "traffic": {"m": {"kind": "messages", "from": "s0", "to": "r0", "bytes": "14KB", "interval": "1ms"}},
+    },
+    # Right runs that rules rejected once.
+    "a cut of the flight": {
+        "duration": "4ms", "queue": SHORT, "transport": {"cc": "cubic", "ecn": "on"}, "topology": SIX,
+        "traffic": SOME,
+    },
+    "red after idle times": {
+        "duration": "4ms", "seed": 68, "queue": SHORT, "transport": {"cc": "aimd", "prr": True},
+        "topology": SIX, "traffic": SOME,
+    },
+    "a timer of an impatient repair": {
+        "duration": "8ms", "queue": SMALL, "transport": QUICK | {"sack": False, "dup_acks": 5},
+        "topology": SIX | {"delay": "30us"}, "traffic": SOME,
+    },
+    "a loss by a later repair": {
+        "duration": "12ms", "queue": SMALL, "port": {"switch->r0": {"loss": 0.2}}, "traffic": SOME,
+        "topology": SIX | {"delay": "30us"},
+        "transport": {
+            "cc": "aimd", "loss_detection": "rack", "prr": True, "timestamps": True, "opening": "established",
+        } | SOON,
+    },
+    "a probe beyond the window": {
+        "queue": SMALL, "traffic": SOME, "topology": SIX | {"senders": 3},
+        "transport": {"cc": "dctcp", "loss_detection": "rack", "tail_loss_probe": True},
+    },
+    "a round that ends with a FIN": {
+        "queue": TIGHT, "transport": {"cc": "dctcp", "validate_cwnd": False},
+        "topology": SIX | {"senders": 1, "delay": "30us"},
+        "traffic": {"a": SOME["a"] | {"sizes": {"kind": "fixed", "bytes": "20KB"}}},
+    },
+    "a mark beside a gap": {
+        "duration": "6ms", "seed": 134, "queue": TIGHT, "port": {"switch->r0": {"loss": 0.01}},
+        "transport": {"cc": "dctcp", "prr": True, "timestamps": True}, "topology": SIX | {"delay": "30us"},
+        "traffic": SOME,
+    },
+    "a timer that runs on": {
+        "duration": "12ms", "seed": 180, "queue": TIGHT, "topology": SIX | {"senders": 1, "delay": "30us"},
+        "transport": {"cc": "aimd", "min_rto": "2ms", "nagle": True},
+        "port": {"switch->r0": {"loss": 0.05}, "r0->switch": {"loss": 0.2}},
+        "traffic": {
+            "a": {"kind": "messages", "from": "s*", "to": "r0", "bytes": "100KB", "interval": "3ms"},
+        },
     },
     "poisson": {"traffic": {"p": {
         "kind": "poisson", "from": "s*", "to": "r0", "every": "5us",

@@ -44,6 +44,8 @@ class Connection(NamedTuple):
     cwnd: np.ndarray
     ssthresh: np.ndarray
     alpha: np.ndarray
+    closed: int
+    """When the first FIN was sent, which takes a number too."""
     paced: bool
     until: int
     """Time of the first sign of a loss."""
@@ -57,9 +59,12 @@ def connections(trace: Trace) -> Iterator[Connection]:
     loads = trace.experiment["traffic"]
     tcp = [name for name, load in loads.items() if load.get("transport", {}).get("profile", "") in TCP]
     hops = trace.hops.lazy().filter(pl.col("traffic").is_in(tcp))
-    sent = hops.filter((pl.col("reverse") == 0) & (pl.col("from") == pl.col("src")) & (pl.col("payload") > 0))
+    sent = hops.filter((pl.col("reverse") == 0) & (pl.col("from") == pl.col("src")))
+    # RFC 9293 s.3.1: the flag FIN has the value 1, and SYN has 2.
+    fins = sent.filter(pl.col("tcp_flags") & 1 == 1).group_by("flow").agg(pl.col("stamp_ps").min())
+    closed = dict(fins.collect().iter_rows())
+    sent = sent.filter(pl.col("payload") > 0)
     back = (pl.col("reverse") == 1) & (pl.col("to") == pl.col("src")) & (pl.col("lost") == 0)
-    # RFC 9293 s.3.1: the flag SYN has the value 2.
     acks = hops.filter(back & pl.col("landed_ps").is_not_null() & (pl.col("tcp_flags") & 2 == 0))
     sent = sent.select("flow", "traffic", "src", "stamp_ps", "seq", "payload").sort("stamp_ps", "seq")
     acks = acks.select("flow", "landed_ps", "seq", "tcp_flags", "held").sort("landed_ps")
@@ -87,7 +92,8 @@ def connections(trace: Trace) -> Iterator[Connection]:
             ack_at, ack, gained, (answers["tcp_flags"].to_numpy() & 0x40) != 0, held,
             rows["time_ps"].to_numpy().astype("i8"), rows["cwnd_bytes"].fill_null(float("nan")).to_numpy(),
             rows["ssthresh_bytes"].fill_null(float("inf")).to_numpy(),
-            rows["alpha"].fill_null(float("nan")).to_numpy(), rows["pacing_bps"].null_count() < len(rows),
+            rows["alpha"].fill_null(float("nan")).to_numpy(), int(closed.get(int(key[0]), trace.duration)),
+            rows["pacing_bps"].null_count() < len(rows),
             int(min(s[0] for s in signs if len(s))),
         )  # fmt: skip
 
@@ -139,7 +145,9 @@ def keeps_window(trace: Trace) -> Iterator[Breach]:
         last, first = (np.searchsorted(one.row_at, at, side=side) for side in ("right", "left"))
         before = one.cwnd[np.maximum(first, 1) - 1]
         now = one.cwnd[np.maximum(last, 1) - 1]
-        wrong = np.flatnonzero((end - base > np.maximum(before, now)) & (last > 0))
+        # RFC 8985 s.7.3: a loss probe is a new segment beyond the window, without an acknowledgement.
+        probe = one.settings["tail_loss_probe"] * one.mss * ~np.isin(at, one.ack_at)
+        wrong = np.flatnonzero((end - base > np.maximum(before, now) + probe) & (last > 0))
         if len(wrong):
             place = int(wrong[0])
             text = f"flow {one.number} has {end[place] - base[place]} bytes outstanding, and its window has"
@@ -210,7 +218,7 @@ def cuts_by_rule(trace: Trace) -> Iterator[Breach]:
             if at == one.until:
                 share = cc.get("beta", 0.5) if cc["kind"] == "cubic" else 0.5
                 # Limited transmit (RFC 3042) has two segments more in flight than the window.
-                if one.ssthresh[row] > max(share * (old + 2 * mss), 2 * mss) + 1:
+                if not one.echo[here].any() and one.ssthresh[row] > max(share * (old + 2 * mss), 2 * mss) + 1:
                     text = f"flow {one.number} has a threshold of {one.ssthresh[row]:.0f} bytes after a loss"
                     yield Breach(f"{text} at a window of {old:.0f}", at, one.place)
                 break
@@ -225,10 +233,18 @@ def cuts_by_rule(trace: Trace) -> Iterator[Breach]:
             share = 1 - cc["reduction"] * one.alpha[row] if by_alpha else cc["ecn_beta"]
             if cc.get("whole_segments"):
                 continue
+            used = [old]
+            if cc["kind"] == "cubic":
+                # RFC 9438 s.4.6: of the flight, unless the window has no room for one more segment.
+                una = int(one.ack[one.ack_at < at].max(initial=0))
+                flight = int(one.end[one.sent_at < at].max(initial=0)) - una
+                used = [each for each, far in ((old, flight + mss >= old), (flight, flight + mss <= old + 1))
+                        if far]  # fmt: skip
             # Windows are whole bytes here. RFC 3168 s.6.1.2: an ECN-Echo adds nothing.
-            if len(here) == 1 and abs(new - max(share * old, least)) > 1:
+            due = [max(share * each, least) for each in used]
+            if len(here) == 1 and min(abs(new - each) for each in due) > 1:
                 text = f"the window of flow {one.number} falls from {old:.0f} to {new:.0f} bytes"
-                yield Breach(f"{text}, and a mark leaves {share * old:.0f}", at, one.place)
+                yield Breach(f"{text}, and a mark leaves {due[0]:.0f}", at, one.place)
                 break
             # RFC 3168 s.6.1.2: once a window of data, when what was sent at the last cut is acknowledged.
             if one.ack[here].max() < last_sent:
@@ -246,7 +262,7 @@ def estimates_marks(trace: Trace) -> Iterator[Breach]:
     for one, cc in _judged(trace, "alpha", {"dctcp"}):
         alpha, acked, marked, window_end = cc["initial_alpha"], 0, 0, 0
         highest = np.concatenate([[0], np.maximum.accumulate(one.end)])
-        sent = highest[np.searchsorted(one.sent_at, one.ack_at, side="left")]
+        sent = highest[np.searchsorted(one.sent_at, one.ack_at, side="left")] + (one.ack_at > one.closed)
         found = np.empty(len(one.ack_at) + 1)
         found[0] = alpha
         for place, (gained, echo, ack, nxt) in enumerate(
