@@ -169,6 +169,15 @@ DOCUMENTS = {
         "priority": {"3": {"pfc": True}}, "transport": ROCE | {"priority": 3},
         "traffic": {"a": {"kind": "bulk", "from": "l*", "to": "r0"}},
     },
+    "pfc at fixed thresholds": {
+        "duration": "2ms", "queue": {"kind": "drop-tail", "limit": "none"},
+        "switch": {"*": {"buffer": "4MB"}},
+        "port": {"*->*": {"pfc_xoff": "40KB", "pfc_alpha": "none", "pfc_hysteresis": "6KB"}},
+        "topology": {"kind": "dumbbell", "left": 4, "right": 4, "rate": "40Gbps", "access_rate": "10Gbps",
+                     "delay": "2us"},
+        "priority": {"3": {"pfc": True}}, "transport": ROCE | {"priority": 3},
+        "traffic": {"a": {"kind": "bulk", "from": "l*", "to": "r0"}},
+    },
     "ndp": {
         "duration": "1ms", "queue": {"kind": "trimming"}, "transport": {"profile": "ndp", "cc": "line-rate"},
         "topology": {"kind": "star", "senders": 12, "rate": "10Gbps", "delay": "1us"},
@@ -297,6 +306,10 @@ def switch(key, value):
     return lambda experiment, tables: experiment["switch"]["*"].update({key: value})
 
 
+def thresholds(key, value):
+    return lambda experiment, tables: experiment["port"]["*->*"].update({key: value})
+
+
 def column(table, name, change):
     def changed(experiment, tables):
         frame = tables[table]
@@ -350,6 +363,10 @@ MUTANTS = [
     ("account", "pfc", column("pauses", "max_held_bytes", lambda it: it * 0.9)),
     ("pause", "pfc", column("pauses", "paused_ps", lambda it: it * 0.5)),
     ("pause", "pfc", column("pauses", "paused_ps", lambda it: it * 1.2)),
+    ("xoff", "pfc at fixed thresholds", thresholds("pfc_xoff", "41KB")),
+    ("xoff", "pfc at fixed thresholds", thresholds("pfc_xoff", "39KB")),
+    ("xoff", "pfc at fixed thresholds", thresholds("pfc_hysteresis", "12KB")),
+    ("xoff", "pfc at fixed thresholds", column("pauses", "pauses_sent", lambda it: it + 1)),
     ("trimming", "ndp", queue("limit", "7pkt")),
     ("trimming", "ndp", queue("limit", "10pkt")),
     ("trimming", "ndp", queue("header", "80B")),
