@@ -38,6 +38,8 @@ class Connection(NamedTuple):
     gained: np.ndarray
     """Bytes that each acknowledgement is the first to acknowledge."""
     echo: np.ndarray
+    counter: np.ndarray
+    """AE, CWR and ECE of each acknowledgement: RFC 9768 s.3.2.2, marked packets modulo 8."""
     held: np.ndarray
     """Bytes that blocks of SACK report above the acknowledged byte."""
     row_at: np.ndarray
@@ -89,7 +91,8 @@ def connections(trace: Trace) -> Iterator[Connection]:
         signs = [at[again][:1], ack_at[odd][:1], [trace.duration + 1]]
         yield Connection(
             int(key[0]), str(data["src"][0]), load, settings, _mss(settings), at, seq, end,
-            ack_at, ack, gained, (answers["tcp_flags"].to_numpy() & 0x40) != 0, held,
+            ack_at, ack, gained, (answers["tcp_flags"].to_numpy() & 0x40) != 0,
+            (answers["tcp_flags"].to_numpy() >> 6) & 7, held,
             rows["time_ps"].to_numpy().astype("i8"), rows["cwnd_bytes"].fill_null(float("nan")).to_numpy(),
             rows["ssthresh_bytes"].fill_null(float("inf")).to_numpy(),
             rows["alpha"].fill_null(float("nan")).to_numpy(), int(closed.get(int(key[0]), trace.duration)),
@@ -279,6 +282,69 @@ def estimates_marks(trace: Trace) -> Iterator[Breach]:
             place = int(wrong[0])
             text = f"flow {one.number} has alpha {one.alpha[place]:.6f}, and its acknowledgements give"
             yield Breach(f"{text} {wanted[place]:.6f}", int(one.row_at[place]), one.place, len(wrong))
+
+
+@rule(
+    "prague",
+    "draft-briscoe-iccrg-prague-congestion-control-04 s.2.4.1, s.2.4.2: alpha a round, cwnd (1 - alpha / 2)",
+)
+def reduces_by_marks(trace: Trace) -> Iterator[Breach]:
+    """Prague's alpha follows from the counts of marks, and a window falls by its share once a round trip."""
+    import numpy as np
+
+    for one, cc in _judged(trace, "prague", {"prague"}):
+        if one.settings["ack_every"] != 1 or not len(one.cwnd):
+            trace.skip("prague", "an acknowledgement counts several segments")
+            continue
+        floor = level(str(one.settings["cwnd_floor"])) or (0, False)
+        least = floor[0] * (one.mss if floor[1] else 1)
+        highest = np.concatenate([[0], np.maximum.accumulate(one.end)])
+        sent = highest[np.searchsorted(one.sent_at, one.ack_at, side="left")] + (one.ack_at > one.closed)
+        alpha, acked, marked, found, waits = cc["initial_alpha"], 0, 0, False, 0
+        ends, cut, rounds = 0, 0, 0
+        count = 5  # RFC 9768 s.3.2.1: the counters begin with 5.
+        for place in range(len(one.ack_at)):
+            at, gained = int(one.ack_at[place]), int(one.gained[place])
+            # Draft s.2.4.4: after so many rounds a virtual round trip may be longer than the own one.
+            late = rounds >= cc["rtt_after"] and cc["rtt_virt"] != "own"
+            if at >= one.until or gained >= 8 * one.mss or late:
+                break
+            more, count = (int(one.counter[place]) - count) % 8, int(one.counter[place])
+            waits += more * one.mss
+            mine = min(waits, gained)
+            waits, found = waits - mine, found or mine > 0
+            round_ended = one.ack[place] > ends
+            # No alpha before there is proof of marks.
+            acked, marked = acked + gained * found, marked + mine
+            if round_ended:
+                rounds, ends = rounds + 1, int(sent[place])
+                if found:
+                    alpha = (1 - cc["g"]) * alpha + cc["g"] * (marked / acked)
+                    acked = marked = 0
+            row = int(np.searchsorted(one.row_at, at, side="right")) - 1
+            before = int(np.searchsorted(one.row_at, at, side="left")) - 1
+            if row < 0 or before < 0:
+                continue
+            old, new = one.cwnd[before], one.cwnd[row]
+            text = f"flow {one.number} has alpha {one.alpha[row]:.6f}, and its counts give {alpha:.6f}"
+            wrong = abs(one.alpha[row] - alpha) > 1e-9
+            if not wrong and more and one.ack[place] > cut:
+                cut, due = int(sent[place]), max((1 - cc["reduction"] * alpha) * old, least)
+                text = f"the window of flow {one.number} falls from {old:.0f} to {new:.0f} bytes"
+                text += f", and {due:.0f} are due"
+                wrong = gained <= one.mss and abs(new - due) > 1
+            elif not wrong:
+                # Draft s.2.4.4: data without a mark adds its size in slow start, then a segment a window.
+                slow, plain = old < one.ssthresh[before], gained - mine
+                rise = (
+                    min(plain, one.settings["slow_start_limit"] * one.mss) if slow else plain * one.mss / old
+                )
+                text = f"the window of flow {one.number} goes from {old:.0f} to {new:.0f} bytes"
+                text += f" by {plain} bytes without a mark"
+                wrong = not old - 1 <= new <= old + rise + 1
+            if wrong:
+                yield Breach(text, at, one.place)
+                break
 
 
 PERIODS = 5
