@@ -178,6 +178,13 @@ DOCUMENTS = {
         "priority": {"3": {"pfc": True}}, "transport": ROCE | {"priority": 3},
         "traffic": {"a": {"kind": "bulk", "from": "l*", "to": "r0"}},
     },
+    "pfc with a short headroom": {
+        "duration": "2ms", "queue": {"kind": "drop-tail", "limit": "none"}, "pfc": {"lossy": "allowed"},
+        "switch": {"*": {"buffer": "4MB"}}, "priority": {"3": {"pfc": True}},
+        "port": {"*->*": {"pfc_xoff": "40KB", "pfc_alpha": "none", "pfc_headroom": "3KB"}},
+        "topology": {"kind": "star", "senders": 4, "rate": "10Gbps", "delay": "5us"},
+        "transport": ROCE | {"priority": 3},
+    },
     "ndp": {
         "duration": "1ms", "queue": {"kind": "trimming"}, "transport": {"profile": "ndp", "cc": "line-rate"},
         "topology": {"kind": "star", "senders": 12, "rate": "10Gbps", "delay": "1us"},
@@ -367,6 +374,7 @@ MUTANTS = [
     ("xoff", "pfc at fixed thresholds", thresholds("pfc_xoff", "39KB")),
     ("xoff", "pfc at fixed thresholds", thresholds("pfc_hysteresis", "12KB")),
     ("xoff", "pfc at fixed thresholds", column("pauses", "pauses_sent", lambda it: it + 1)),
+    ("xoff", "pfc with a short headroom", thresholds("pfc_xoff", "41KB")),
     ("trimming", "ndp", queue("limit", "7pkt")),
     ("trimming", "ndp", queue("limit", "10pkt")),
     ("trimming", "ndp", queue("header", "80B")),

@@ -213,7 +213,9 @@ def pauses_at_threshold(trace: Trace) -> Iterator[Breach]:
     if not len(table):
         return
     number = _priority(trace)
-    if trace.warmup or trace.changes or number is None or len(trace.losses):
+    # A packet that finds no room in a headroom is in no account (IEEE 802.1Qbb-2011 annex O).
+    later = trace.losses.filter(pl.col("cause") != "drops_buffer")
+    if trace.warmup or trace.changes or number is None or len(later):
         return trace.skip(
             "xoff", "links change, packets are lost, statistics begin later, or priorities vary"
         )
