@@ -22,7 +22,9 @@ PIE = {
 }
 PI = {"target": "20us", "interval": "30us", "alpha": 16.0, "beta": 320.0}
 SMALL = {"kind": "drop-tail", "limit": "12pkt"}
-QUICK = {"cc": "newreno", "min_rto": "1ms"}
+SOON = {"min_rto": "1ms"}
+QUICK = {"cc": "newreno"} | SOON
+LOSSY = {"switch->r0": {"loss": 0.02}}
 DEEP = {"kind": "threshold", "limit": "none", "mark_at": "20pkt"}
 SLOW = {"kind": "timely", "initial_rate": "3Gbps", "t_low": "30us", "t_high": "100us"}
 LONG = {"kind": "drop-tail", "limit": "400pkt"}
@@ -42,6 +44,18 @@ CLASSES = {"kind": "sdc", "r_a": "10pkt", "r_b": "100pkt", "gamma_b": 0.5, "gamm
 RACS = {"kind": "racs", "size_scale": "20KB"}
 FEW = {"kind": "swift", "base_target": "5us", "hop_target": "1us", "scaling_min": 0.3, "min_window": 0.5}
 TWO = {"kind": "star", "senders": 6, "receivers": 2, "rate": "10Gbps", "delay": "5us"}
+SIX = {"kind": "star", "senders": 6, "rate": "10Gbps", "delay": "5us"}
+SHORT = {"kind": "red", "limit": "60pkt", "min": "5pkt", "max": "25pkt"}
+TIGHT = {"kind": "threshold", "limit": "25pkt", "mark_at": "8pkt"}
+SOME = {
+    "a": {
+        "kind": "poisson",
+        "from": "s*",
+        "to": "r0",
+        "every": "300us",
+        "sizes": {"kind": "fixed", "bytes": "150001B"},
+    },
+}
 DOCUMENTS = {
     "dctcp": {"duration": "5ms"},
     "newreno with ecn": {"duration": "5ms", "transport": {"cc": "newreno", "ecn": "on"}},
@@ -53,6 +67,78 @@ DOCUMENTS = {
     "silence": {
         "duration": "40ms", "queue": SMALL, "transport": QUICK,
         "port": {"switch->r0": {"drop_packets": list(range(30, 400))}},
+    },
+    "cubic with losses": {
+        "duration": "10ms", "queue": SMALL, "transport": {"cc": "cubic"} | SOON, "port": LOSSY,
+    },
+    "without sack": {
+        "duration": "10ms", "queue": SMALL, "transport": QUICK | {"sack": False}, "port": LOSSY,
+    },
+    "prr": {"duration": "10ms", "queue": SMALL, "transport": QUICK | {"prr": True}, "port": LOSSY},
+    "prr of two messages": {
+        "duration": "30ms", "queue": LONG, "port": {"s0->switch": {"drop_packets": [100, 302]}},
+        "transport": QUICK | {"prr": True, "arithmetic": "linux", "opening": "established"},
+        "topology": {"kind": "star", "senders": 1, "rate": "10Gbps", "delay": "25us"},
+        "traffic": {
+            "m": {
+                "kind": "messages", "from": "s0", "to": "r0", "bytes": "438000B", "interval": "15ms",
+                "count": 2,
+            },
+        },
+    },
+    "rack": {
+        "duration": "10ms", "queue": SMALL, "transport": {"cc": "cubic", "loss_detection": "rack"} | SOON,
+    },
+    "rack with prr": {
+        "duration": "10ms", "queue": SMALL, "port": LOSSY,
+        "transport": {"cc": "cubic", "loss_detection": "rack", "prr": True} | SOON,
+    },
+    # Segments of a burst have one time of sending, and the first answer brings the lost one back at once.
+    "a repair at once": {
+        "queue": LONG, "transport": QUICK | {"dup_acks": 1}, "port": {"s0->switch": {"drop_packets": [2]}},
+        "traffic": {"m": {"kind": "messages", "from": "s0", "to": "r0", "bytes": "14KB", "interval": "1ms"}},
+    },
+    # Right runs that rules rejected once.
+    "a cut of the flight": {
+        "duration": "4ms", "queue": SHORT, "transport": {"cc": "cubic", "ecn": "on"}, "topology": SIX,
+        "traffic": SOME,
+    },
+    "red after idle times": {
+        "duration": "4ms", "seed": 68, "queue": SHORT, "transport": {"cc": "aimd", "prr": True},
+        "topology": SIX, "traffic": SOME,
+    },
+    "a timer of an impatient repair": {
+        "duration": "8ms", "queue": SMALL, "transport": QUICK | {"sack": False, "dup_acks": 5},
+        "topology": SIX | {"delay": "30us"}, "traffic": SOME,
+    },
+    "a loss by a later repair": {
+        "duration": "12ms", "queue": SMALL, "port": {"switch->r0": {"loss": 0.2}}, "traffic": SOME,
+        "topology": SIX | {"delay": "30us"},
+        "transport": {
+            "cc": "aimd", "loss_detection": "rack", "prr": True, "timestamps": True, "opening": "established",
+        } | SOON,
+    },
+    "a probe beyond the window": {
+        "queue": SMALL, "traffic": SOME, "topology": SIX | {"senders": 3},
+        "transport": {"cc": "dctcp", "loss_detection": "rack", "tail_loss_probe": True},
+    },
+    "a round that ends with a FIN": {
+        "queue": TIGHT, "transport": {"cc": "dctcp", "validate_cwnd": False},
+        "topology": SIX | {"senders": 1, "delay": "30us"},
+        "traffic": {"a": SOME["a"] | {"sizes": {"kind": "fixed", "bytes": "20KB"}}},
+    },
+    "a mark beside a gap": {
+        "duration": "6ms", "seed": 134, "queue": TIGHT, "port": {"switch->r0": {"loss": 0.01}},
+        "transport": {"cc": "dctcp", "prr": True, "timestamps": True}, "topology": SIX | {"delay": "30us"},
+        "traffic": SOME,
+    },
+    "a timer that runs on": {
+        "duration": "12ms", "seed": 180, "queue": TIGHT, "topology": SIX | {"senders": 1, "delay": "30us"},
+        "transport": {"cc": "aimd", "min_rto": "2ms", "nagle": True},
+        "port": {"switch->r0": {"loss": 0.05}, "r0->switch": {"loss": 0.2}},
+        "traffic": {
+            "a": {"kind": "messages", "from": "s*", "to": "r0", "bytes": "100KB", "interval": "3ms"},
+        },
     },
     "poisson": {"traffic": {"p": {
         "kind": "poisson", "from": "s*", "to": "r0", "every": "5us",
@@ -82,6 +168,22 @@ DOCUMENTS = {
                      "delay": "2us"},
         "priority": {"3": {"pfc": True}}, "transport": ROCE | {"priority": 3},
         "traffic": {"a": {"kind": "bulk", "from": "l*", "to": "r0"}},
+    },
+    "pfc at fixed thresholds": {
+        "duration": "2ms", "queue": {"kind": "drop-tail", "limit": "none"},
+        "switch": {"*": {"buffer": "4MB"}},
+        "port": {"*->*": {"pfc_xoff": "40KB", "pfc_alpha": "none", "pfc_hysteresis": "6KB"}},
+        "topology": {"kind": "dumbbell", "left": 4, "right": 4, "rate": "40Gbps", "access_rate": "10Gbps",
+                     "delay": "2us"},
+        "priority": {"3": {"pfc": True}}, "transport": ROCE | {"priority": 3},
+        "traffic": {"a": {"kind": "bulk", "from": "l*", "to": "r0"}},
+    },
+    "pfc with a short headroom": {
+        "duration": "2ms", "queue": {"kind": "drop-tail", "limit": "none"}, "pfc": {"lossy": "allowed"},
+        "switch": {"*": {"buffer": "4MB"}}, "priority": {"3": {"pfc": True}},
+        "port": {"*->*": {"pfc_xoff": "40KB", "pfc_alpha": "none", "pfc_headroom": "3KB"}},
+        "topology": {"kind": "star", "senders": 4, "rate": "10Gbps", "delay": "5us"},
+        "transport": ROCE | {"priority": 3},
     },
     "ndp": {
         "duration": "1ms", "queue": {"kind": "trimming"}, "transport": {"profile": "ndp", "cc": "line-rate"},
@@ -211,6 +313,10 @@ def switch(key, value):
     return lambda experiment, tables: experiment["switch"]["*"].update({key: value})
 
 
+def thresholds(key, value):
+    return lambda experiment, tables: experiment["port"]["*->*"].update({key: value})
+
+
 def column(table, name, change):
     def changed(experiment, tables):
         frame = tables[table]
@@ -264,6 +370,11 @@ MUTANTS = [
     ("account", "pfc", column("pauses", "max_held_bytes", lambda it: it * 0.9)),
     ("pause", "pfc", column("pauses", "paused_ps", lambda it: it * 0.5)),
     ("pause", "pfc", column("pauses", "paused_ps", lambda it: it * 1.2)),
+    ("xoff", "pfc at fixed thresholds", thresholds("pfc_xoff", "41KB")),
+    ("xoff", "pfc at fixed thresholds", thresholds("pfc_xoff", "39KB")),
+    ("xoff", "pfc at fixed thresholds", thresholds("pfc_hysteresis", "12KB")),
+    ("xoff", "pfc at fixed thresholds", column("pauses", "pauses_sent", lambda it: it + 1)),
+    ("xoff", "pfc with a short headroom", thresholds("pfc_xoff", "41KB")),
     ("trimming", "ndp", queue("limit", "7pkt")),
     ("trimming", "ndp", queue("limit", "10pkt")),
     ("trimming", "ndp", queue("header", "80B")),
@@ -275,8 +386,23 @@ MUTANTS = [
     ("cut", "cubic with ecn", control("ecn_beta", 0.72)),
     ("alpha", "dctcp", control("g", 0.065)),
     ("alpha", "dctcp", control("initial_alpha", 0.9)),
-    ("retransmission", "newreno", transport("dup_acks", 4)),
+    ("prague", "dualpi2", control("g", 0.064)),
+    ("prague", "dualpi2", control("initial_alpha", 0.95)),
+    ("prague", "dualpi2", control("reduction", 0.51)),
+    ("prague", "pi2", transport("slow_start_limit", 0.5)),
+    ("retransmission", "without sack", transport("dup_acks", 4)),
     ("retransmission", "losses", transport("min_rto", "1200us")),
+    ("pipe", "losses", transport("limited_transmit", False)),
+    ("pipe", "losses", transport("ssthresh_floor", "3pkt")),
+    ("pipe", "cubic with losses", control("beta", 0.72)),
+    ("pipe", "cubic with losses", control("beta", 0.68)),
+    ("pipe", "without sack", transport("dup_acks", 2)),
+    ("pipe", "without sack", transport("limited_transmit", False)),
+    ("pipe", "prr", transport("prr", False)),
+    ("prr", "losses", transport("prr", True)),
+    ("prr", "prr", transport("arithmetic", "linux")),
+    ("prr", "prr of two messages", transport("arithmetic", "exact")),
+    ("prr", "rack", transport("prr", True)),
     ("timer", "silence", transport("rto_backoff", 3)),
     ("timer", "silence", transport("max_rto", "3ms")),
     ("roundtrip", "losses", column("flow_trace", "srtt_ps", lambda it: it * 1.001)),

@@ -18,6 +18,7 @@ from shallows.audit import (  # noqa: F401  Each module lists its rules.
     overloads,
     rates,
     recovery,
+    repair,
     rules,
     windows,
 )
@@ -56,8 +57,8 @@ class Outcome:
 
 OUTSIDE = {
     "rates": "the audit has no law of the rates of D3, BBR and other paced controls",
-    "windows of other controls": "the audit has no law of Prague, Copa and others",
-    "probes": "the audit has no rule for loss probes and rate reduction",
+    "windows of other controls": "the audit has no law of Copa and others",
+    "probes": "the audit has no rule for loss probes, nor for the pipe of RACK",
     "switch headers": "no trace has the headers of protocols with explicit feedback; RCP, SDC and RACS are"
     " judged by what they do to their senders",
 }

@@ -156,6 +156,152 @@ def _most(came: np.ndarray, size: np.ndarray, left: np.ndarray, gone: np.ndarray
     return int(max(0, np.cumsum(change[order]).max()))
 
 
+QUANTA = {10: 60, 25: 80, 40: 118, 100: 394, 400: 905}
+"""IEEE 802.3-2018 s.31B.3.7: quanta of 512 bits that a port may take to obey, by its rate in Gb/s."""
+
+
+def _ends(came: np.ndarray, left: np.ndarray, sizes: tuple[np.ndarray, np.ndarray], at: tuple[int, int],
+          late: bool) -> list[tuple[int, int]]:  # fmt: skip
+    """When an account reaches XOFF and XON, `at` so many bytes. `late`: departures go last."""
+    import numpy as np
+
+    xoff, xon = at
+    change = np.concatenate([sizes[0], -sizes[1]])
+    time = np.concatenate([came, left])
+    order = np.lexsort((-change if late else change, time))
+    shared = headroom = 0
+    closed, found = -1, []
+    for now, more in zip(time[order].tolist(), change[order].tolist(), strict=True):
+        if more > 0 and closed >= 0:
+            headroom += more
+        elif more > 0:
+            shared += more
+            closed = now if shared >= xoff else -1
+        else:
+            # The packets beyond XOFF are taken off first.
+            beyond = min(headroom, -more)
+            headroom, shared = headroom - beyond, shared + more + beyond
+            if closed >= 0 and not headroom and shared <= xon:
+                found.append((closed, now))
+                closed = -1
+    return found + ([(closed, NEVER)] if closed >= 0 else [])
+
+
+NEVER = 2**62
+
+
+def _threshold(trace: Trace, port: str, most: int) -> tuple[int, int] | None:
+    """XOFF and XON of a port in bytes, if they are fixed."""
+    found: dict[str, Any] = {}
+    for names, over in trace.experiment.get("port", {}).items():
+        if any(matches(name.strip(), port) for name in names.split(",")):
+            found |= over
+    xoff = level(str(found.get("pfc_xoff", "none")))
+    if xoff is None or found.get("pfc_alpha", 0.125) != "none":
+        return None
+    below = level(str(found.get("pfc_hysteresis", "2pkt"))) or (0, False)
+    return xoff[0], max(0, xoff[0] - below[0] * (most if below[1] else 1))
+
+
+@rule("xoff", "IEEE 802.1Qbb-2011 s.36.1: a pause at XOFF, its end at XON, and a peer that obeys in time")
+def pauses_at_threshold(trace: Trace) -> Iterator[Breach]:
+    """A port pauses its peer as often as its account reaches a fixed XOFF, and the peer obeys until XON."""
+    import numpy as np
+    import polars as pl
+
+    table = trace.tables["pauses"].filter(pl.col("pauses_sent").is_not_null())
+    if not len(table):
+        return
+    number = _priority(trace)
+    # A packet that finds no room in a headroom is in no account (IEEE 802.1Qbb-2011 annex O).
+    later = trace.losses.filter(pl.col("cause") != "drops_buffer")
+    if trace.warmup or trace.changes or number is None or len(later):
+        return trace.skip(
+            "xoff", "links change, packets are lost, statistics begin later, or priorities vary"
+        )
+    rows = trace.hops.with_columns(number.alias("priority"))
+    kept = trace.kept.with_columns(number.alias("priority"))
+    most = int(trace.hops["size"].max() or 0)  # type: ignore[arg-type]
+    memory = dict(table.group_by(pl.col("port").str.split("->").list.first()).agg(
+        (pl.col("headroom_bytes") + most).sum()).iter_rows())  # fmt: skip
+    for row in table.iter_rows(named=True):
+        here, there = ends_of(row["port"])
+        at = _threshold(trace, row["port"], most)
+        size = level(str(_switch(trace, here).get("buffer", "none")))
+        inside = (pl.col("came_by") == f"{there}->{here}") & (pl.col("priority") == row["priority"])
+        held = rows.filter(pl.col("from") == here)
+        if at is None or size is None or held["came"].null_count():
+            trace.skip("xoff", "thresholds follow the free memory, or a switch makes packets")
+            continue
+        if _fullest(held) + memory[here] > size[0]:
+            trace.skip("xoff", "the memory of a switch may run out before an account reaches XOFF")
+            continue
+        own, more = held.filter(inside), kept.filter((pl.col("node") == here) & inside)
+        came = np.concatenate([each["came"].to_numpy().astype("i8") for each in (own, more)])
+        gone = own["size"].to_numpy().astype("i8")
+        sizes = (np.concatenate([gone, more["size_before"].to_numpy().astype("i8")]), gone)
+        left = own["time_ps"].to_numpy().astype("i8")
+        early, late = (_ends(came, left, sizes, at, each) for each in (False, True))
+        counts = sorted((len(early), len(late)))
+        if not counts[0] <= row["pauses_sent"] <= counts[1]:
+            text = (
+                f"priority {row['priority']} reaches XOFF {counts[0]} times, and {row['pauses_sent']} pauses"
+            )
+            yield Breach(f"{text} are counted", trace.duration, row["port"])
+        elif early == late:
+            sent = rows.filter(
+                (pl.col("port") == f"{there}->{here}") & (pl.col("priority") == row["priority"])
+            )
+            yield from _obeys(trace, row, sent, early, most)
+
+
+def _fullest(rows: pl.DataFrame) -> int:
+    """The most bytes that a switch holds of packets that leave it."""
+    came, left = rows["came"].to_numpy().astype("i8"), rows["time_ps"].to_numpy().astype("i8")
+    size = rows["size"].to_numpy().astype("i8")
+    return _most(came, size, left, size, True)
+
+
+def _obeys(
+    trace: Trace, row: Mapping[str, Any], sent: pl.DataFrame, closed: list[tuple[int, int]], most: int
+) -> Iterator[Breach]:
+    """The peer begins no packet from its response to a pause until XON, and is paused for as long."""
+    import numpy as np
+
+    if not len(sent):
+        return
+    here, there = ends_of(row["port"])
+    back = trace.ports.filter(trace.ports["port"] == row["port"])
+    bps, back_bps = int(sent["rate_bps"][0]), int(back["rate_bps"][0])
+    wires = sent["landed_ps"].drop_nulls().to_numpy().astype("i8")
+    delay = int((wires - sent["time_ps"].to_numpy().astype("i8")[: len(wires)]).min(initial=trace.duration))
+    quanta = next((each for gbps, each in QUANTA.items() if bps <= gbps * 10**9), QUANTA[400])
+    # A frame that has begun goes first, then the pause of 84 bytes, the wire, and the peer's response.
+    wait = -(-(most + 84) * 8 * 10**12 // back_bps)
+    obeyed = wait + delay + quanta * 512 * 10**12 // bps
+    begins = (
+        sent["time_ps"].to_numpy().astype("i8") - sent["size"].to_numpy().astype("i8") * 8 * 10**12 // bps
+    )
+    for begin, end in closed:
+        wrong = np.flatnonzero((begins > begin + obeyed) & (begins < end))
+        if len(wrong):
+            text = (
+                f"priority {row['priority']} sends {begins[wrong[0]] - begin} ps after its peer reached XOFF"
+            )
+            yield Breach(f"{text}, and {obeyed} are allowed", int(begins[wrong[0]]), f"{there}->{here}")
+            return
+    table = trace.tables["pauses"]
+    peer = table.filter(table["port"] == f"{there}->{here}", table["priority"] == row["priority"])
+    due = sum(min(end, trace.duration) - begin for begin, end in closed)
+    # Each frame, of XOFF and of XON, may wait for one that has begun.
+    doubt = len(closed) * wait + obeyed
+    if len(peer) == 1 and not peer["storms"][0] and abs(int(peer["paused_ps"][0]) - due) > doubt:
+        text = (
+            f"priority {row['priority']} is paused for {peer['paused_ps'][0]} ps, and its peer's account says"
+        )
+        yield Breach(f"{text} {due}", trace.duration, f"{there}->{here}")
+
+
 @rule("pause", "IEEE 802.1Q-2018 s.36.1: a paused priority sends nothing, and one that is not paused does")
 def pauses_and_resumes(trace: Trace) -> Iterator[Breach]:
     """A port rests with packets there no longer than it was paused, and sends in the other time."""

@@ -109,13 +109,16 @@ def red_follows_its_average(trace: Trace) -> Iterator[Breach]:
         time, _, _ = times(rows)
         step = (level(settings["mean_packet"]) or (0, False))[0] * 8 * 10**12 / int(rows["rate_bps"][0])
         gone = np.where(seen.ahead > 0, time[np.maximum(seen.ahead, 1) - 1], 0)
-        idle = np.where(queue.packets == 0, np.maximum(seen.at - gone, 0) / step, 0.0)
+        empty = (queue.packets == 0) & (gone <= seen.at)
+        # An arrival that was dropped has had its share of an idle time.
+        idle = (seen.at - np.maximum(gone, np.concatenate([[0], seen.at[:-1]]))) / step
         average, weight = 0.0, settings["w_q"]
         averages = np.empty(len(length))
         for place in range(len(length)):
-            if idle[place] > 0:
-                average *= (1 - weight) ** idle[place]
-            average += weight * (length[place] - average)
+            if empty[place]:
+                average *= (1 - weight) ** max(idle[place], 0.0)
+            else:
+                average += weight * (length[place] - average)
             averages[place] = average
         # Ends of idle times and orders at an instant leave a packet's part of doubt.
         unit = 1 if low[1] else (level(settings["mean_packet"]) or (0, False))[0]

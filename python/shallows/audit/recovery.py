@@ -54,23 +54,31 @@ def repairs_with_cause(trace: Trace) -> Iterator[Breach]:
         wanted = int(one.settings["dup_acks"]) if one.settings["loss_detection"] == "rfc6675" else 1
         known, enough = np.concatenate([[0], np.cumsum(duplicate)]), (wanted - 1) * one.mss
         # In recovery, until all that had been sent is acknowledged, holes are repaired by less.
-        recovering = -1
+        recovering, began = -1, 0
+        by_time, plain = one.settings["loss_detection"] == "rack", not one.settings["sack"]
         for place, last in zip(again.tolist(), before.tolist(), strict=True):
             at, sent = int(one.sent_at[place]), int(one.sent_at[last])
             low, high = np.searchsorted(one.ack_at, [sent, at], side="right")
             una = int(base[high - 1]) if high else 0
             signs = int(known[high] - known[low])
+            if by_time:
+                # RFC 8985 s.6.2: an acknowledgement of data that was sent later is a sign too.
+                signs += int(((one.sent_at > sent) & (one.sent_at < at) & (one.end <= una)).any())
             held = int(one.held[low:high].max(initial=0))
             since = news[np.searchsorted(news, at, side="right") - 1]
+            if plain and una < recovering:
+                # RFC 6582 s.4 "Impatient": the first partial acknowledgement alone restarts the timer.
+                first = int(np.searchsorted(news, began, side="right"))
+                since = min(since, news[min(first, len(news) - 1)])
             # A timer that has expired since the segment went out lets all that is outstanding go again.
             ends = np.concatenate([news[1:][news[1:] <= at], [at]])
             silent = (ends - news[: len(ends)] >= least) & (ends > sent)
             if silent.any() or at - since >= least:
-                recovering = int(one.end[:place].max(initial=0))
+                recovering, began = int(one.end[:place].max(initial=0)), at
                 continue
             in_recovery = una < recovering
             if not in_recovery and (signs >= wanted or held > enough):
-                recovering = int(one.end[:place].max(initial=0))
+                recovering, began = int(one.end[:place].max(initial=0)), at
                 continue
             if in_recovery and (signs or high > low):
                 continue
@@ -89,12 +97,21 @@ def waits_for_timer(trace: Trace) -> Iterator[Breach]:
         settings = one.settings
         least, most = picoseconds(settings["min_rto"]), picoseconds(settings["max_rto"])
         gaps: dict[int, int] = {}
+        timed: set[int] = set()
+        news = set(one.ack_at[one.gained > 0].tolist())
+        base, reached = np.maximum.accumulate(one.ack), np.maximum.accumulate(one.end)
         for place, last in zip(again.tolist(), before.tolist(), strict=True):
             at, sent = int(one.sent_at[place]), int(one.sent_at[last])
             low, high = np.searchsorted(one.ack_at, [sent, at + 1], side="left")
             between = (one.sent_at > sent) & (one.sent_at < at)
             if high > low or between.any() or picoseconds(settings["timer_grain"]):
                 continue  # Something came back, or something else went out.
+            known, earlier = np.searchsorted(one.ack_at, sent), np.searchsorted(one.sent_at, sent)
+            idle = not earlier or (known and base[known - 1] >= reached[earlier - 1])
+            starts = idle or last in timed or sent in news
+            timed.add(place)
+            if not starts:
+                continue  # RFC 6298 s.5.1: a timer that runs goes on when something is sent.
             gap = at - sent
             before_that = gaps.get(last)
             wanted = least if before_that is None else min(before_that * int(settings["rto_backoff"]), most)

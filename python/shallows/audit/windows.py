@@ -27,6 +27,7 @@ class Connection(NamedTuple):
 
     number: int
     place: str
+    traffic: str
     settings: Mapping[str, Any]
     mss: int
     sent_at: np.ndarray
@@ -37,12 +38,17 @@ class Connection(NamedTuple):
     gained: np.ndarray
     """Bytes that each acknowledgement is the first to acknowledge."""
     echo: np.ndarray
+    counter: np.ndarray
+    """AE, CWR and ECE of each acknowledgement: RFC 9768 s.3.2.2, marked packets modulo 8."""
     held: np.ndarray
     """Bytes that blocks of SACK report above the acknowledged byte."""
     row_at: np.ndarray
     cwnd: np.ndarray
     ssthresh: np.ndarray
     alpha: np.ndarray
+    closed: int
+    """When the first FIN was sent, which takes a number too."""
+    paced: bool
     until: int
     """Time of the first sign of a loss."""
 
@@ -55,9 +61,12 @@ def connections(trace: Trace) -> Iterator[Connection]:
     loads = trace.experiment["traffic"]
     tcp = [name for name, load in loads.items() if load.get("transport", {}).get("profile", "") in TCP]
     hops = trace.hops.lazy().filter(pl.col("traffic").is_in(tcp))
-    sent = hops.filter((pl.col("reverse") == 0) & (pl.col("from") == pl.col("src")) & (pl.col("payload") > 0))
+    sent = hops.filter((pl.col("reverse") == 0) & (pl.col("from") == pl.col("src")))
+    # RFC 9293 s.3.1: the flag FIN has the value 1, and SYN has 2.
+    fins = sent.filter(pl.col("tcp_flags") & 1 == 1).group_by("flow").agg(pl.col("stamp_ps").min())
+    closed = dict(fins.collect().iter_rows())
+    sent = sent.filter(pl.col("payload") > 0)
     back = (pl.col("reverse") == 1) & (pl.col("to") == pl.col("src")) & (pl.col("lost") == 0)
-    # RFC 9293 s.3.1: the flag SYN has the value 2.
     acks = hops.filter(back & pl.col("landed_ps").is_not_null() & (pl.col("tcp_flags") & 2 == 0))
     sent = sent.select("flow", "traffic", "src", "stamp_ps", "seq", "payload").sort("stamp_ps", "seq")
     acks = acks.select("flow", "landed_ps", "seq", "tcp_flags", "held").sort("landed_ps")
@@ -66,7 +75,8 @@ def connections(trace: Trace) -> Iterator[Connection]:
     for key, data in by_sent.items():
         if key not in by_acks or key not in by_rows:
             continue
-        settings = loads[data["traffic"][0]]["transport"]
+        load = str(data["traffic"][0])
+        settings = loads[load]["transport"]
         seq = data["seq"].to_numpy().astype("i8")
         end = seq + data["payload"].to_numpy().astype("i8")
         at = data["stamp_ps"].to_numpy().astype("i8")
@@ -80,11 +90,14 @@ def connections(trace: Trace) -> Iterator[Connection]:
         odd = (held > 0) | (gained == 0)
         signs = [at[again][:1], ack_at[odd][:1], [trace.duration + 1]]
         yield Connection(
-            int(key[0]), str(data["src"][0]), settings, _mss(settings), at, seq, end,
-            ack_at, ack, gained, (answers["tcp_flags"].to_numpy() & 0x40) != 0, held,
+            int(key[0]), str(data["src"][0]), load, settings, _mss(settings), at, seq, end,
+            ack_at, ack, gained, (answers["tcp_flags"].to_numpy() & 0x40) != 0,
+            (answers["tcp_flags"].to_numpy() >> 6) & 7, held,
             rows["time_ps"].to_numpy().astype("i8"), rows["cwnd_bytes"].fill_null(float("nan")).to_numpy(),
             rows["ssthresh_bytes"].fill_null(float("inf")).to_numpy(),
-            rows["alpha"].fill_null(float("nan")).to_numpy(), int(min(s[0] for s in signs if len(s))),
+            rows["alpha"].fill_null(float("nan")).to_numpy(), int(closed.get(int(key[0]), trace.duration)),
+            rows["pacing_bps"].null_count() < len(rows),
+            int(min(s[0] for s in signs if len(s))),
         )  # fmt: skip
 
 
@@ -135,7 +148,9 @@ def keeps_window(trace: Trace) -> Iterator[Breach]:
         last, first = (np.searchsorted(one.row_at, at, side=side) for side in ("right", "left"))
         before = one.cwnd[np.maximum(first, 1) - 1]
         now = one.cwnd[np.maximum(last, 1) - 1]
-        wrong = np.flatnonzero((end - base > np.maximum(before, now)) & (last > 0))
+        # RFC 8985 s.7.3: a loss probe is a new segment beyond the window, without an acknowledgement.
+        probe = one.settings["tail_loss_probe"] * one.mss * ~np.isin(at, one.ack_at)
+        wrong = np.flatnonzero((end - base > np.maximum(before, now) + probe) & (last > 0))
         if len(wrong):
             place = int(wrong[0])
             text = f"flow {one.number} has {end[place] - base[place]} bytes outstanding, and its window has"
@@ -206,7 +221,7 @@ def cuts_by_rule(trace: Trace) -> Iterator[Breach]:
             if at == one.until:
                 share = cc.get("beta", 0.5) if cc["kind"] == "cubic" else 0.5
                 # Limited transmit (RFC 3042) has two segments more in flight than the window.
-                if one.ssthresh[row] > max(share * (old + 2 * mss), 2 * mss) + 1:
+                if not one.echo[here].any() and one.ssthresh[row] > max(share * (old + 2 * mss), 2 * mss) + 1:
                     text = f"flow {one.number} has a threshold of {one.ssthresh[row]:.0f} bytes after a loss"
                     yield Breach(f"{text} at a window of {old:.0f}", at, one.place)
                 break
@@ -221,10 +236,18 @@ def cuts_by_rule(trace: Trace) -> Iterator[Breach]:
             share = 1 - cc["reduction"] * one.alpha[row] if by_alpha else cc["ecn_beta"]
             if cc.get("whole_segments"):
                 continue
+            used = [old]
+            if cc["kind"] == "cubic":
+                # RFC 9438 s.4.6: of the flight, unless the window has no room for one more segment.
+                una = int(one.ack[one.ack_at < at].max(initial=0))
+                flight = int(one.end[one.sent_at < at].max(initial=0)) - una
+                used = [each for each, far in ((old, flight + mss >= old), (flight, flight + mss <= old + 1))
+                        if far]  # fmt: skip
             # Windows are whole bytes here. RFC 3168 s.6.1.2: an ECN-Echo adds nothing.
-            if len(here) == 1 and abs(new - max(share * old, least)) > 1:
+            due = [max(share * each, least) for each in used]
+            if len(here) == 1 and min(abs(new - each) for each in due) > 1:
                 text = f"the window of flow {one.number} falls from {old:.0f} to {new:.0f} bytes"
-                yield Breach(f"{text}, and a mark leaves {share * old:.0f}", at, one.place)
+                yield Breach(f"{text}, and a mark leaves {due[0]:.0f}", at, one.place)
                 break
             # RFC 3168 s.6.1.2: once a window of data, when what was sent at the last cut is acknowledged.
             if one.ack[here].max() < last_sent:
@@ -242,7 +265,7 @@ def estimates_marks(trace: Trace) -> Iterator[Breach]:
     for one, cc in _judged(trace, "alpha", {"dctcp"}):
         alpha, acked, marked, window_end = cc["initial_alpha"], 0, 0, 0
         highest = np.concatenate([[0], np.maximum.accumulate(one.end)])
-        sent = highest[np.searchsorted(one.sent_at, one.ack_at, side="left")]
+        sent = highest[np.searchsorted(one.sent_at, one.ack_at, side="left")] + (one.ack_at > one.closed)
         found = np.empty(len(one.ack_at) + 1)
         found[0] = alpha
         for place, (gained, echo, ack, nxt) in enumerate(
@@ -259,6 +282,69 @@ def estimates_marks(trace: Trace) -> Iterator[Breach]:
             place = int(wrong[0])
             text = f"flow {one.number} has alpha {one.alpha[place]:.6f}, and its acknowledgements give"
             yield Breach(f"{text} {wanted[place]:.6f}", int(one.row_at[place]), one.place, len(wrong))
+
+
+@rule(
+    "prague",
+    "draft-briscoe-iccrg-prague-congestion-control-04 s.2.4.1, s.2.4.2: alpha a round, cwnd (1 - alpha / 2)",
+)
+def reduces_by_marks(trace: Trace) -> Iterator[Breach]:
+    """Prague's alpha follows from the counts of marks, and a window falls by its share once a round trip."""
+    import numpy as np
+
+    for one, cc in _judged(trace, "prague", {"prague"}):
+        if one.settings["ack_every"] != 1 or not len(one.cwnd):
+            trace.skip("prague", "an acknowledgement counts several segments")
+            continue
+        floor = level(str(one.settings["cwnd_floor"])) or (0, False)
+        least = floor[0] * (one.mss if floor[1] else 1)
+        highest = np.concatenate([[0], np.maximum.accumulate(one.end)])
+        sent = highest[np.searchsorted(one.sent_at, one.ack_at, side="left")] + (one.ack_at > one.closed)
+        alpha, acked, marked, found, waits = cc["initial_alpha"], 0, 0, False, 0
+        ends, cut, rounds = 0, 0, 0
+        count = 5  # RFC 9768 s.3.2.1: the counters begin with 5.
+        for place in range(len(one.ack_at)):
+            at, gained = int(one.ack_at[place]), int(one.gained[place])
+            # Draft s.2.4.4: after so many rounds a virtual round trip may be longer than the own one.
+            late = rounds >= cc["rtt_after"] and cc["rtt_virt"] != "own"
+            if at >= one.until or gained >= 8 * one.mss or late:
+                break
+            more, count = (int(one.counter[place]) - count) % 8, int(one.counter[place])
+            waits += more * one.mss
+            mine = min(waits, gained)
+            waits, found = waits - mine, found or mine > 0
+            round_ended = one.ack[place] > ends
+            # No alpha before there is proof of marks.
+            acked, marked = acked + gained * found, marked + mine
+            if round_ended:
+                rounds, ends = rounds + 1, int(sent[place])
+                if found:
+                    alpha = (1 - cc["g"]) * alpha + cc["g"] * (marked / acked)
+                    acked = marked = 0
+            row = int(np.searchsorted(one.row_at, at, side="right")) - 1
+            before = int(np.searchsorted(one.row_at, at, side="left")) - 1
+            if row < 0 or before < 0:
+                continue
+            old, new = one.cwnd[before], one.cwnd[row]
+            text = f"flow {one.number} has alpha {one.alpha[row]:.6f}, and its counts give {alpha:.6f}"
+            wrong = abs(one.alpha[row] - alpha) > 1e-9
+            if not wrong and more and one.ack[place] > cut:
+                cut, due = int(sent[place]), max((1 - cc["reduction"] * alpha) * old, least)
+                text = f"the window of flow {one.number} falls from {old:.0f} to {new:.0f} bytes"
+                text += f", and {due:.0f} are due"
+                wrong = gained <= one.mss and abs(new - due) > 1
+            elif not wrong:
+                # Draft s.2.4.4: data without a mark adds its size in slow start, then a segment a window.
+                slow, plain = old < one.ssthresh[before], gained - mine
+                rise = (
+                    min(plain, one.settings["slow_start_limit"] * one.mss) if slow else plain * one.mss / old
+                )
+                text = f"the window of flow {one.number} goes from {old:.0f} to {new:.0f} bytes"
+                text += f" by {plain} bytes without a mark"
+                wrong = not old - 1 <= new <= old + rise + 1
+            if wrong:
+                yield Breach(text, at, one.place)
+                break
 
 
 PERIODS = 5
