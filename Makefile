@@ -5,9 +5,18 @@ PYTHON = python tests tools soak experiments
 # By name, since cargo fmt does not see modules that the lists of algorithms declare.
 RUST = $(shell find crates -name '*.rs')
 
-.PHONY: test rust lint stubs pytest soak soak-core cases sbom fuzz fmt generate messages bench site wheel picture
+.PHONY: test rust rust-at-end python lint stubs pytest soak soak-core cases sbom fuzz fmt generate messages bench site wheel picture
 
-test: rust lint stubs pytest
+# Rust's half beside Python's: each of them has minutes in which one core waits, such as for the core's single unit of code.
+test:
+	@$(MAKE) --no-print-directory --jobs=2 rust-at-end python
+
+# What the half of Rust says is shown in one piece, when it has ended.
+rust-at-end:
+	@mkdir -p target
+	@env -u MAKEFLAGS $(MAKE) --no-print-directory rust >target/rust.log 2>&1; status=$$?; cat target/rust.log; exit $$status
+
+python: lint stubs pytest
 
 rust:
 	rustfmt --check --edition 2024 $(RUST)
@@ -21,9 +30,9 @@ lint:
 stubs:
 	$(UV) python -m mypy.stubtest shallows._core
 
-# A file's tests stay in one process: they share browsers, clusters and servers.
+# A file's tests stay in one process: they share browsers, clusters and servers. tests/conftest.py has the order.
 pytest:
-	$(UV) pytest --numprocesses auto --dist loadfile
+	$(UV) pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 # Random experiments, mutated documents, killed sweeps, damaged stores, full disks for HOURS: docs/robustness.md.
 HOURS ?= 1

@@ -24,6 +24,24 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 ROOT = Path(__file__).resolve().parents[1]
 
+LONGEST = (
+    "project/test_docs.py",
+    "web/test_web_page.py",
+    "attack/test_attack.py",
+    "cli/test_interrupts.py",
+    "project/test_site.py",
+    "cli/test_contract.py",
+    "cli/test_scaffold.py",
+    "audit/test_rules.py",
+    "assess/test_card.py",
+    "web/test_lab.py",
+    "studies/test_tune.py",
+    "project/test_types.py",
+    "project/test_notebooks.py",
+    "execution/test_cluster.py",
+)
+"""Files of 15 CPU seconds and more. They come first, so that no process ends with a long one alone."""
+
 SMALL = {
     "title": "small",
     "duration": "2ms",
@@ -77,6 +95,12 @@ def shallows(*args: object, cwd: Path, **env: str) -> subprocess.CompletedProces
     environment = {**os.environ, "COLUMNS": "200", **env}
     environment.pop("SHALLOWS_STORE", None) if "SHALLOWS_STORE" not in env else None
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def pytest_collection_modifyitems(items) -> None:
+    """The longest files first, the others in their order."""
+    turn = {ROOT / "tests" / name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: turn.get(item.path, len(turn)))
 
 
 def pytest_terminal_summary(terminalreporter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -70,20 +71,30 @@ def bench(
         list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Default: all.", show_default=False)
     ] = None,
     repeat: Annotated[int, typer.Option(min=1, help="Processes per scenario; the fastest counts.")] = 3,
+    yardstick: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="FILE", help="A yardstick's source, limit.rs or window.rs: ratios are shown too."
+        ),
+    ] = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
     """Measures the speed of this machine. The unit is packet-hops per CPU second, of a process each."""
     from shallows.execution import bench as benchmark
 
     chosen = benchmark.choose(only or [])
-    with terminal.progress("bench", len(chosen) * repeat) as report:
-        rows = benchmark.measure(chosen, repeat, report)
+    total = len(chosen) * repeat
+    with benchmark.Yardsticks(yardstick) as yardsticks, terminal.progress("bench", total) as report:
+        rows = benchmark.measure(chosen, repeat, report, yardsticks if yardstick else None)
     if as_json:
         terminal.print_json(rows)
     else:
         shown = [name for name in rows[0] if name not in ("packets", "in_flight", "completion_us")]
         terminal.print_table("", shown, [[row[name] for name in shown] for row in rows])
-        for title, counts in filter(None, map(benchmark.beside, rows)):
+        for title, counts in benchmark.beside(rows):
             terminal.say(f"\n{title}")
-            exact = [[name, f"{theirs:.10g}", f"{ours:.10g}"] for name, theirs, ours in counts]
+            exact = [
+                [name, f"{theirs:.10g}", "-" if ours is None else f"{ours:.10g}"]
+                for name, theirs, ours in counts
+            ]
             terminal.print_table("", ["count", "published", "here"], exact)

@@ -9,14 +9,17 @@ is one such process.
 from __future__ import annotations
 
 import json
+import re
 import resource
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -60,7 +63,16 @@ SCENARIOS = tuple(
     for threads in _threads(network)
 )
 
-__all__ = ["SCENARIOS", "beside", "choose", "measure", "measure_here"]
+YARDSTICKS = {
+    "limit": {"dumbbell-8": "dumb 8 1000"},
+    "window": {"fat-tree-128": "8 10 1", "fat-tree-1024": "16 2 1", "fat-tree-8192": "32 0.5 1"},
+}
+"""By the name of a source in Rust: its arguments for the network of a scenario."""
+
+RATE = re.compile(r"Mhop/cpu-s=([0-9.]+)")
+"""How a yardstick prints its million packet-hops per CPU second."""
+
+__all__ = ["SCENARIOS", "Yardsticks", "beside", "choose", "measure", "measure_here"]
 
 
 def choose(words: Sequence[str]) -> list[str]:
@@ -78,17 +90,85 @@ def choose(words: Sequence[str]) -> list[str]:
     return [name for name in SCENARIOS if name in words or name.split("/")[0] in words]
 
 
-def measure(scenarios: Sequence[str], repeat: int, report: Report | None = None) -> list[dict[str, Any]]:
-    """The fastest of `repeat` processes of each scenario; `cpu_s_slowest` tells how much they differ."""
+class Yardsticks:
+    """Programs that do the least that a packet simulator can do, measured in turn with the scenarios.
+
+    `sources` are single files in Rust, named as in `YARDSTICKS`; rustc compiles them for this processor.
+    Raises `SpecError` for other names, and `RunError` where rustc is missing or refuses.
+    """
+
+    def __init__(self, sources: Iterable[Path] = ()) -> None:
+        sources = list(sources)
+        rule = f"must be a file of the name {' or '.join(f'{name}.rs' for name in YARDSTICKS)}"
+        wrong = [path for path in sources if path.suffix != ".rs" or path.stem not in YARDSTICKS]
+        wrong += [path for path in sources if path not in wrong and not path.is_file()]
+        if wrong:
+            raise SpecError(Fault("--yardstick", rule, str(path)) for path in wrong)
+        self._sources = sources
+        self._programs: dict[str, list[str]] = {}
+
+    def __enter__(self) -> Self:
+        self._folder = tempfile.TemporaryDirectory(prefix="shallows-yardstick-")
+        try:
+            for source in self._sources:
+                self._compile(source)
+        except BaseException:
+            self._folder.cleanup()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+    def _compile(self, source: Path) -> None:
+        rustc = shutil.which("rustc") or shutil.which("rustc", path=str(Path.home() / ".cargo/bin"))
+        if rustc is None:
+            raise RunError("rustc is not installed, and a yardstick is a source in Rust")
+        program = Path(self._folder.name) / source.stem
+        flags = ["--edition", "2021", "-C", "opt-level=3", "-C", "target-cpu=native", "-o", str(program)]
+        done = subprocess.run([rustc, *flags, str(source)], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RunError(f"rustc refused {source}: {done.stderr.strip()[-2000:]}")
+        for network, arguments in YARDSTICKS[source.stem].items():
+            self._programs[network] = [str(program), *arguments.split()]
+
+    def measure(self, scenario: str) -> float | None:
+        """Packet-hops per CPU second of the scenario's yardstick; None where it has none."""
+        program = self._programs.get(scenario.partition("/")[0])
+        if program is None:
+            return None
+        done = subprocess.run(program, capture_output=True, text=True, check=False)
+        found = RATE.search(done.stdout)
+        if done.returncode or found is None:
+            rule = "must end with status 0 and print Mhop/cpu-s=NUMBER"
+            raise RunError(
+                f"the yardstick {' '.join(program)} {rule}: {(done.stderr or done.stdout).strip()}"
+            )
+        return 1e6 * float(found[1])
+
+
+def measure(
+    scenarios: Sequence[str], repeat: int, report: Report | None = None, yardsticks: Yardsticks | None = None
+) -> list[dict[str, Any]]:
+    """The fastest of `repeat` processes of each scenario; `cpu_s_slowest` tells how much they differ.
+
+    With yardsticks each try has a try of the yardstick before it, and `ratio` is best beside best.
+    """
     rows = []
     for number, scenario in enumerate(scenarios):
-        tries = []
+        tries, rates = [], []
         for turn in range(repeat):
+            rates.append(yardsticks.measure(scenario) if yardsticks else None)
             tries.append(_in_process(scenario))
             if report:
                 report(number * repeat + turn + 1)
         best = min(tries, key=lambda row: row["cpu_s"])
-        rows.append(best | {"cpu_s_slowest": max(row["cpu_s"] for row in tries)})
+        row = best | {"cpu_s_slowest": max(row["cpu_s"] for row in tries)}
+        if yardsticks:
+            rate = max((rate for rate in rates if rate is not None), default=None)
+            ratio = None if rate is None else best["hops_per_cpu_s"] / rate
+            row |= {"yardstick_hops_per_cpu_s": rate, "ratio": ratio}
+        rows.append(row)
     return rows
 
 
@@ -152,22 +232,26 @@ def _completion(acked_ps: np.ndarray) -> dict[str, float]:
     return {name: float(np.quantile(ended, share, method="inverted_cdf")) for name, share in shares.items()}
 
 
-def beside(row: Mapping[str, Any]) -> tuple[str, list[list[Any]]] | None:
-    """Published counts of the same work, and ours: a title, and rows of count, theirs and ours."""
-    files = tomllib.loads((Path(__file__).parent / "published.toml").read_text())
-    other = files.get(str(row["scenario"]).partition("/")[0])
-    if other is None:
-        return None
-    rows = [
-        [name, value, row[name]]
-        for name, value in other.items()
-        if name not in ("program", "source", "ends", "completion_us")
-    ]
-    times = other.get("completion_us", {})
-    rows += [
-        [f"completion {name} (us)", value, row["completion_us"].get(name)] for name, value in times.items()
-    ]
-    return f"{row['scenario']} beside {other['program']} ({other['source']}); {other['ends']}", rows
+def beside(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[list[Any]]]]:
+    """Published counts of the same work, and ours: titles, and rows of count, theirs and ours.
+
+    Probes and threads change no count, so that a network has one table. Rows that differ have one each.
+    """
+    published = tomllib.loads((Path(__file__).parent / "published.toml").read_text())
+    found: dict[str, tuple[list[str], list[list[Any]]]] = {}
+    for row in rows:
+        other = published.get(str(row["scenario"]).partition("/")[0])
+        if other is None:
+            continue
+        words = ("program", "source", "ends", "completion_us")
+        counts = [[name, value, row[name]] for name, value in other.items() if name not in words]
+        counts += [
+            [f"completion {name} (us)", value, row["completion_us"].get(name)]
+            for name, value in other.get("completion_us", {}).items()
+        ]
+        title = f"beside {other['program']} ({other['source']}); {other['ends']}"
+        found.setdefault(f"{title} {counts}", ([], [title, *counts]))[0].append(row["scenario"])
+    return [(f"{', '.join(names)} {table[0]}", table[1:]) for names, table in found.values()]
 
 
 def _peak_bytes() -> int:

@@ -48,8 +48,8 @@ pub struct NdpSender {
     credit: u64,
     /// Highest number of a pull that came.
     pulled: u64,
-    /// Answers whose pulls are to come.
-    due: u64,
+    /// Answers whose pulls are to come. Negative where pulls overtook the answers that they belong to, on another path.
+    due: i64,
     /// No pull is to come for packets below this: the receiver has said so.
     flushed: u64,
     /// The last answers, newest last: 1 for an acknowledgement.
@@ -129,7 +129,7 @@ impl NdpSender {
         } else if packet.flags.any(PULL) {
             let new = packet.seq.saturating_sub(self.pulled);
             self.pulled += new;
-            self.due = self.due.saturating_sub(new);
+            self.due -= new as i64;
             self.credit += new;
         } else if packet.flags.any(Flags::ECE) {
             self.half.counts.fast_recoveries += 1;
@@ -152,7 +152,7 @@ impl NdpSender {
     /// them.
     fn answered(&mut self, whole: bool, seq: u64) {
         self.answers = self.answers << 1 | u16::from(whole);
-        self.due += u64::from(seq >= self.flushed);
+        self.due += i64::from(seq >= self.flushed);
     }
 
     fn on_ack(&mut self, packet: &Packet, about: Extension, config: &Config, now: Time) {
@@ -195,7 +195,7 @@ impl NdpSender {
         let acks = (self.answers & RECENT).count_ones();
         self.answers <<= 1;
         let first_window_over = self.unpulled == 0 || self.next >= self.half.written;
-        let alone = self.due == 0 && self.unanswered.is_empty() && first_window_over;
+        let alone = self.due <= 0 && self.unanswered.is_empty() && first_window_over;
         self.credit += u64::from(alone || acks >= config.ndp.resend_acks);
     }
 
@@ -273,7 +273,7 @@ impl TakesTurns for NdpSender {
         if self.half.state != State::Established {
             return;
         }
-        if self.has_data() && self.unanswered.is_empty() && self.due == 0 && self.credit == 0 {
+        if self.has_data() && self.unanswered.is_empty() && self.due <= 0 && self.credit == 0 {
             // Nothing is on the way that would cause a pull.
             if self.again.is_empty() {
                 self.unpulled = config.ndp.window;
