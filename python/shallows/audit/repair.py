@@ -200,9 +200,9 @@ class Sender:
         self.board, self.mss = Board(one), one.mss
         self.state, self.point, self.again, self.repeats = OPEN, 0, 0, 0
         self.pipe, self.inflated = 0, 0
-        self.first: list[Reduction] = []
-        """Reductions that count the first acknowledgement of a recovery, and that do not."""
+        self.reduction = Reduction(one, 0, 0)
         self.entry = 0
+        """Bytes that the last acknowledgement was the first to report."""
         self.echoed, self.expired = bool(one.echo.any()), False
 
     def window(self, at: int, before: bool = False) -> int:
@@ -237,21 +237,19 @@ class Sender:
         if self.state == REPAIR and self.settings["sack"]:
             self.again = max(self.again, self.una)
             self.pipe = self.board.pipe(self.una, self.high, self.again)
-            for each in self.first:
-                each.answer(more, self.pipe, self.window(answer.at), moved > 0)
+            self.reduction.answer(more, self.pipe, self.window(answer.at), moved > 0)
         return more
 
-    def limits(self, at: int) -> tuple[int, int]:
-        """The least and the most that may be in flight."""
+    def limit(self, at: int) -> int:
+        """The most bytes that may be in flight."""
         cwnd = self.window(at)
         if self.state == REPAIR and self.settings["sack"] and self.settings["prr"]:
-            windows = [each.window for each in self.first]
-            return min(windows), max(windows)
+            return self.reduction.window
         if self.state == REPAIR and not self.settings["sack"]:
             cwnd += self.inflated
         elif self.state == OPEN and self.settings["limited_transmit"] and not self.settings["sack"]:
             cwnd += min(self.repeats, 2) * self.mss  # RFC 3042 s.2
-        return cwnd, cwnd
+        return cwnd
 
     def flight(self) -> int:
         """Bytes in flight, as the state counts them."""
@@ -277,8 +275,10 @@ class Sender:
         self.state, self.point, self.again = REPAIR, self.high, self.una
         self.inflated = int(settings["dup_acks"]) * self.mss  # RFC 5681 s.3.2 step 3
         since = before if settings["arithmetic"] == "linux" else out
-        self.first = [Reduction(self.one, since, 0) for _ in range(2)]
-        self.pipe = out - self.board.held
+        self.pipe = self.board.pipe(self.una, self.high, self.again) if settings["sack"] else out
+        # RFC 6937 s.3.1: the acknowledgement that begins a recovery counts, and shows a loss.
+        self.reduction = Reduction(self.one, since, 0)
+        self.reduction.answer(self.entry, self.pipe, cwnd, False)
         if self.repeats and not self.echoed:
             due = self.thresholds(out, before)
             if due and min(abs(cwnd - each) for each in due) > 1:
@@ -309,9 +309,7 @@ class Sender:
             return
         self.again = max(self.again, sending.beyond)
         self.pipe = self.board.pipe(self.una, self.high, self.again)
-        for counted, each in zip((0, self.entry), self.first, strict=True):
-            each.out += sending.payload
-            each.answer(counted, self.pipe, self.window(at), False)
+        self.reduction.out += sending.payload
 
 
 def _judge(one: Sender) -> Iterator[Breach]:
@@ -349,7 +347,7 @@ def _judge(one: Sender) -> Iterator[Breach]:
                 yield breach
                 return
         if landed and at < one.last and one.state == REPAIR and one.settings["sack"]:
-            least, _ = one.limits(at)
+            least = one.limit(at)
             waits = one.board.wants(one.una, one.again)
             if one.pipe + one.mss <= least and (waits or one.endless):
                 text = f"flow {one.one.number} leaves {least - one.pipe} bytes unused in recovery"
@@ -359,7 +357,7 @@ def _judge(one: Sender) -> Iterator[Breach]:
 
 def _too_much(one: Sender, at: int, sending: Sending) -> Breach | None:
     """Sends a segment; a breach if the window has no room for it."""
-    flight, (_, most) = one.flight(), one.limits(at)
+    flight, most = one.flight(), one.limit(at)
     # A sender that repairs by SACK asks for room for a whole segment (RFC 6675 s.5 step C).
     by_sack = one.state == REPAIR and bool(one.settings["sack"])
     takes = one.mss if by_sack else sending.payload
@@ -371,8 +369,7 @@ def _too_much(one: Sender, at: int, sending: Sending) -> Breach | None:
         top = one.board.ranges[-1][1] if one.board.ranges else one.una
         if sending.first < min(one.high, top):
             one.again = max(one.again, sending.beyond)  # RFC 6675 s.4: a rescue does not move HighRxt.
-        for each in one.first:
-            each.out += sending.payload
+        one.reduction.out += sending.payload
     one.next = max(one.next, sending.beyond)
     one.high = max(one.high, one.next)
     return None

@@ -43,7 +43,7 @@ impl Sender {
             }
             Recovery::Fast(_) => self.update_pipe(heard, config),
         }
-        self.look_for_loss(config, net);
+        self.look_for_loss(heard, config, net);
     }
 
     /// A duplicate acknowledgement; with SACK only one that tells something new counts (RFC 6675 s.2).
@@ -64,11 +64,11 @@ impl Sender {
                 Repair::Sack(_) | Repair::Time(_) => self.update_pipe(heard, config),
             },
         }
-        self.look_for_loss(config, net);
+        self.look_for_loss(heard, config, net);
     }
 
     /// RFC 6675 s.5: enter recovery on enough duplicates, or when SACK says so.
-    fn look_for_loss(&mut self, config: &Config, net: &mut Net) {
+    fn look_for_loss(&mut self, heard: Heard, config: &Config, net: &mut Net) {
         if self.recovery.is_fast() || self.high == self.half.una {
             return;
         }
@@ -77,11 +77,11 @@ impl Sender {
         let by_count = counting.dup_acks >= threshold;
         let by_sack = || self.board.first_is_lost(self.half.una, threshold, config.rules.mss);
         if self.half.una >= counting.guard && (by_count || by_sack()) {
-            self.recover_by_count(config, net);
+            self.recover_by_count(heard, config, net);
         }
     }
 
-    fn recover_by_count(&mut self, config: &Config, net: &mut Net) {
+    fn recover_by_count(&mut self, heard: Heard, config: &Config, net: &mut Net) {
         // RFC 5681 s.3.2 step 2: segments of limited transmit do not count.
         let outstanding = self.high - self.half.una;
         let before = self.half.window.bytes();
@@ -93,7 +93,6 @@ impl Sender {
         self.reduced_until = self.high;
         let by_sack = config.settings.sack;
         let repair = if by_sack {
-            // The acknowledgement that begins it pays for the segment that goes at once, and for nothing else.
             let prr = Prr::new(&config.rules, before, outstanding, 0);
             let resent = Resent::first(self.half.una);
             Repair::Sack(SackRepair { prr, pipe: outstanding - self.board.bytes(), resent })
@@ -103,13 +102,18 @@ impl Sender {
             Repair::Plain(PlainRepair { inflation, rto_at: None })
         };
         self.recovery = Recovery::Fast(FastRecovery { point: self.high, repair }); // RFC 6675 s.5 step 4.1
+        if by_sack {
+            // RFC 6937 s.3.1: the acknowledgement that begins a recovery counts, and pays for the segment that goes at once.
+            self.measure_pipe(0, config);
+            self.pay_by_proportion(Heard { clean: false, ..heard }, config);
+        }
         // Step 4.3: the first segment goes at once, whatever the window.
         self.retransmit_first(config, net);
         if by_sack {
             if let Some(sack) = self.recovery.sack() {
                 sack.resent = Resent::first(sack.resent.high_rxt);
             }
-            self.update_pipe(Heard::default(), config);
+            self.measure_pipe(0, config);
         }
     }
 
@@ -150,13 +154,22 @@ impl Sender {
 
     /// An acknowledgement came in a recovery by SACK.
     fn update_pipe(&mut self, heard: Heard, config: &Config) {
+        self.measure_pipe(heard.delivered, config);
+        self.pay_by_proportion(heard, config);
+    }
+
+    /// RFC 6675 s.4: `SetPipe()`, after an acknowledgement that delivered so many bytes.
+    fn measure_pipe(&mut self, delivered: u64, config: &Config) {
         let (threshold, mss) = (config.settings.dup_acks, config.rules.mss);
         let Some(sack) = self.recovery.sack() else { return };
         sack.resent.reach(self.half.una);
         sack.pipe = match config.settings.pipe {
             Pipe::Rfc6675 => self.board.pipe(self.half.una, self.high, sack.resent.high_rxt, threshold, mss),
-            Pipe::Sack1 => sack.pipe.saturating_sub(heard.delivered.min(mss)),
+            Pipe::Sack1 => sack.pipe.saturating_sub(delivered.min(mss)),
         };
+    }
+
+    fn pay_by_proportion(&mut self, heard: Heard, config: &Config) {
         if config.settings.prr {
             self.reduce_in_proportion(heard, config);
         }

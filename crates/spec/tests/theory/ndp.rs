@@ -221,6 +221,33 @@ fn answers_that_were_overtaken_promise_no_pulls() {
     }
 }
 
+/// A pull may overtake the answer that it belongs to, and find a sender with nothing left to send. When that answer, a NACK, comes after
+/// it, the sender waits for no pull: nothing is lost, so that no message takes `pull_timeout`.
+#[test]
+fn pulls_that_overtake_their_answers_are_not_waited_for() {
+    let link = |(from, to): (&str, &str)| json!({"from": from, "to": to, "rate": "10Gbps", "delay": "1us"});
+    let senders = ["a0", "a1", "a2", "a3", "a4"].map(|host| (host, "s0"));
+    let links = [("b", "s1"), ("s0", "m0"), ("s0", "m1"), ("m0", "s1"), ("m1", "s1")];
+    let done = run(json!({
+        "duration": "300ms",
+        "ecmp": "random",
+        "topology": {
+            "kind": "graph", "hosts": ["a0", "a1", "a2", "a3", "a4", "b"], "switches": ["s0", "s1", "m0", "m1"],
+            "links": senders.into_iter().chain(links).map(link).collect::<Vec<_>>(),
+        },
+        "port": {"m1->s0": {"delay": "50us"}},
+        "queue": {"kind": "trimming", "limit": format!("{}B", 2 * FULL)},
+        "transport": {"profile": "ndp", "cc": "line-rate", "initial_window": "4pkt"},
+        "traffic": {"x": {
+            "kind": "messages", "from": "a*", "to": "b", "bytes": format!("{}B", 4 * MTU), "interval": "1ms", "count": 50,
+        }},
+    }));
+    let slowest = done.fct().into_iter().max();
+    assert_eq!((done.fct().len(), sum(&done, "flows", "timeouts")), (250, 0.0));
+    assert!(sum(&done, "queues", "trims") > 1000.0);
+    assert!(slowest < Some(MS), "{slowest:?}");
+}
+
 /// Other controls, TCP's settings and ports that drop are refused by name; with a word they run.
 #[test]
 fn what_ndp_has_not_is_refused() {

@@ -224,6 +224,32 @@ fn prr_bounds_the_burst_after_heavy_loss() {
     assert_eq!(longest(&sendings_in_recovery(0..60, true)), Some(2));
 }
 
+/// RFC 6937 s.3.1, its two figures: of a window of 20 one segment is lost, or 15. At the third duplicate the lost segment goes again.
+/// Counted in segments, a new one follows at each second acknowledgement, as in the figure. Counted in bytes, of 22 in flight, it
+/// follows when 2.2 more were delivered for each. After 15 losses each of the last three acknowledgements lets two out.
+/// In all of it the acknowledgement that begins the recovery counts as delivered.
+#[test]
+fn prr_counts_the_acknowledgement_that_begins_a_recovery() {
+    // Ten segments leave first, then 20 in each round trip, of which number 611 is the first.
+    let sendings = |lost: u64, arithmetic: &str| {
+        let lost: Vec<u64> = (611..611 + lost).collect();
+        let fault = json!({"duration": "4ms", "port": {"s0->switch": {"drop_packets": lost}}});
+        let transport = json!({"cwnd_max": "20pkt", "prr": true, "arithmetic": arithmetic});
+        let document = pair(transport, json!({}));
+        let done = watch(with(document, fault), &["s0->switch"]);
+        assert_eq!([done.flow("timeouts"), done.flow("fast_recoveries")], [0.0, 1.0]);
+        let (times, cwnd) = (done.column("flow_trace", "time_ps"), done.column("flow_trace", "cwnd_bytes"));
+        let halved = cwnd.windows(2).position(|w| w[1] < w[0]).expect("a recovery") + 1;
+        let turns = |at: u64| (at as f64 - times[halved]) / LINE.transmission(FULL) as f64;
+        let turns: Vec<f64> = done.times("s0->switch").into_iter().map(turns).collect();
+        turns.into_iter().filter(|turn| (0.0..8.5).contains(turn)).map(f64::round).collect::<Vec<_>>()
+    };
+    assert_eq!(sendings(1, "linux"), [0.0, 2.0, 4.0, 6.0, 8.0]);
+    let by_bytes: Vec<f64> = (2..5).map(|sent| (2.2 * f64::from(sent)).ceil() - 1.0).collect();
+    assert_eq!(sendings(1, "exact")[1..], by_bytes);
+    assert_eq!(sendings(15, "exact"), [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]);
+}
+
 /// Linux `tcp_cwnd_reduction`: packets that left before a recovery pay for nothing in it. A first message of
 /// 300 segments loses one at a large window; the second, 10 segments at a time after an idle second, loses its first.
 /// At its third duplicate the lost segment goes again and nothing else, however large the window of the last recovery
