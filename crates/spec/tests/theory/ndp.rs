@@ -244,7 +244,8 @@ fn pulls_that_overtake_their_answers_are_not_waited_for() {
     }));
     let slowest = done.fct().into_iter().max();
     assert_eq!((done.fct().len(), sum(&done, "flows", "timeouts")), (250, 0.0));
-    assert!(sum(&done, "queues", "trims") > 1000.0);
+    let trims = sum(&done, "queues", "trims");
+    assert!(trims > 250.0, "{trims}");
     assert!(slowest < Some(MS), "{slowest:?}");
 }
 

@@ -19,10 +19,10 @@
 mod card;
 pub mod credit;
 mod receiver;
+mod round_trips;
 mod sender;
 pub mod settings;
 mod sleek;
-mod start;
 pub mod wire;
 
 pub use receiver::UecReceiver;

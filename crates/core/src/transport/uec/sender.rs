@@ -4,8 +4,8 @@
 
 use super::card::Card;
 use super::credit::{Purse, Want};
+use super::round_trips::RoundTrips;
 use super::sleek::Sleek;
-use super::start::Start;
 use super::wire::{ASKS, AT_LAST_HOP, CONTROL, MAP, MARK, PROBE, PULL, Report, UNIT, is_nack, want};
 use crate::cc::{Ack, CongestionControl, FlowInfo, MessageInfo, Trim};
 use crate::net::Net;
@@ -14,7 +14,6 @@ use crate::transport::cutting::Cutting;
 use crate::transport::entropy::{AnyChoice, Met};
 use crate::transport::half::{Half, TakesTurns, Turn};
 use crate::transport::ranges::Ranges;
-use crate::transport::rtt::RttEstimator;
 use crate::transport::{Config, State};
 use shallows_units::{Bytes, Rate, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,8 +71,7 @@ pub struct UecSender {
     purse: Option<Purse>,
     /// A header alone asks for credit then.
     asks_at: Time,
-    start: Start,
-    rtt: RttEstimator,
+    times: RoundTrips,
     /// The card's rate: that of its port, or of all that lead to the destination.
     line: Rate,
     /// Its ports, where it has several and values choose among them.
@@ -91,7 +89,7 @@ impl UecSender {
             purse: (config.uec.credit)
                 .then(|| Purse::new(info.path.line_rate, info.path.base_rtt, config.packet)),
             asks_at: Time::MAX,
-            start: if config.uec.start_probe { Start::new(info, config) } else { Start::Never },
+            times: RoundTrips::new(info, config),
             half,
             turn: Turn::default(),
             next: 0,
@@ -106,7 +104,6 @@ impl UecSender {
             path_probe: None,
             path_probe_at: Time::ZERO,
             paths: AnyChoice::new(config.uec.entropy, (label, flow)),
-            rtt: RttEstimator::default(),
             line: info.path.line_rate,
             card: None,
             headers: 0,
@@ -144,7 +141,7 @@ impl UecSender {
 
     /// Smoothed round-trip time, if there is one.
     pub fn srtt(&self) -> Option<Span> {
-        self.rtt.known()
+        self.times.smoothed.known()
     }
 
     // ---- answers ----
@@ -162,7 +159,7 @@ impl UecSender {
         if packet.flags.any(PULL) {
             return self.pump(config, net);
         }
-        self.start.answered(self.half.written - self.half.una);
+        self.times.start.answered(self.half.written - self.half.una);
         if packet.trimmed() || is_nack(packet) {
             self.on_nack(packet, config, net.now);
         } else if let Some(about) = about {
@@ -221,10 +218,10 @@ impl UecSender {
         let before = self.half.una;
         self.learn(packet.seq, report, config);
         if let Some(sample) = sample {
-            self.rtt.sample(sample, &config.settings);
+            self.times.smoothed.sample(sample, &config.settings);
         }
         self.half.counts.acks += 1;
-        self.half.counts.srtt_sum += u128::from(self.rtt.srtt().as_ps());
+        self.half.counts.srtt_sum += u128::from(self.times.smoothed.srtt().as_ps());
         let round_ended = self.half.una > self.round_end;
         if round_ended {
             self.round_end = self.next;
@@ -238,7 +235,7 @@ impl UecSender {
             may_grow: true,
             after_timeout: false,
             rtt: sample,
-            srtt: self.rtt.srtt(),
+            srtt: self.times.smoothed.srtt(),
             flight: flight.max(0) as u64,
             sent: self.next,
         };
@@ -246,7 +243,7 @@ impl UecSender {
         if let Some((value, _)) = self.path_probe.take_if(|(_, stamp)| probe && *stamp == packet.stamp) {
             self.paths.on_probe(value, marked);
         }
-        if probe && let Some(round_trip) = self.start.measured(packet.stamp, now) {
+        if probe && let Some(round_trip) = self.times.start.measured(packet.stamp, now) {
             self.half.window.with_cc(&config.rules, now, |cc, cx| cc.on_base_rtt(round_trip, cx));
         }
         self.recover(report.ahead, probe.then(|| now - packet.stamp), config, now);
@@ -517,7 +514,7 @@ impl UecSender {
 impl TakesTurns for UecSender {
     fn parts(&self) -> (&Half, Turn) {
         let probe_at = self.sleek.map_or(Time::MAX, |sleek| sleek.probe_at).min(self.asks_at);
-        let probe_at = if self.start.is_due() { self.turn.at } else { probe_at };
+        let probe_at = if self.times.start.is_due() { self.turn.at } else { probe_at };
         let rests = self.paths.awaits_probes() && self.half.una < self.half.written;
         let probe_at = if rests { probe_at.min(self.path_probe_at) } else { probe_at };
         if probe_at == Time::MAX || self.half.state != State::Established {
@@ -550,8 +547,8 @@ impl TakesTurns for UecSender {
             self.path_probe_at = net.now + config.uec.timeout;
             self.control(NONE, Some(value), config, net);
         }
-        if self.turn.at <= net.now && self.start.is_due() {
-            self.start.leaves(net.now);
+        if self.turn.at <= net.now && self.times.start.is_due() {
+            self.times.start.leaves(net.now);
             self.control(NONE, None, config, net);
         }
         // One port has room for one packet, and several for as many.

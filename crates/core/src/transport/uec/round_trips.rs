@@ -1,9 +1,27 @@
-//! The probe that measures the base round trip (UE 1.0.3 s.3.6.13.7): a header in the class of control, after the first answer, unless
+//! The round trips of a connection: the smoothed time, and the probe that measures the base round trip (UE 1.0.3 s.3.6.13.7): a header in the class of control, after the first answer, unless
 //! what is left is about a bandwidth-delay product at most. Ours: the time that a full packet takes more over links of the card's rate is added.
 
 use crate::cc::FlowInfo;
 use crate::transport::Config;
+use crate::transport::rtt::RttEstimator;
 use shallows_units::{Bytes, Span, Time};
+
+/// The smoothed time, and the probe beside it.
+#[derive(Debug, Clone)]
+pub struct RoundTrips {
+    /// The smoothed time.
+    pub smoothed: RttEstimator,
+    /// The probe.
+    pub start: Start,
+}
+
+impl RoundTrips {
+    /// At the start of a connection.
+    pub fn new(info: &FlowInfo<'_>, config: &Config) -> Self {
+        let start = if config.uec.start_probe { Start::new(info, config) } else { Start::Never };
+        RoundTrips { smoothed: RttEstimator::default(), start }
+    }
+}
 
 /// The state of the probe.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +38,7 @@ pub enum Start {
 
 impl Start {
     /// At the start of a connection.
-    pub fn new(info: &FlowInfo<'_>, config: &Config) -> Self {
+    fn new(info: &FlowInfo<'_>, config: &Config) -> Self {
         let (rate, base) = (info.path.line_rate, info.path.base_rtt);
         let product = u128::from(rate.as_bps()) * u128::from(base.as_ps()) / 8_000_000_000_000;
         let there = u64::from(info.path.switches) + 1;
