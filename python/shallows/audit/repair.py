@@ -101,7 +101,7 @@ class Reduction:
     def __init__(self, one: Connection, since: int, window: int) -> None:
         """`since` is RecoverFS. Until something is delivered, `window` may be in flight."""
         self.mss = one.mss
-        self.whole = one.settings["arithmetic"] == "linux"
+        self.whole = one.settings["arithmetic"] != "exact"
         self.since, self.window = since, window
         self.delivered = self.out = 0
 
@@ -274,7 +274,7 @@ class Sender:
         before, cwnd = self.window(at, before=True), self.window(at)
         self.state, self.point, self.again = REPAIR, self.high, self.una
         self.inflated = int(settings["dup_acks"]) * self.mss  # RFC 5681 s.3.2 step 3
-        since = before if settings["arithmetic"] == "linux" else out
+        since = before if settings["arithmetic"] != "exact" else out
         self.pipe = self.board.pipe(self.una, self.high, self.again) if settings["sack"] else out
         # RFC 6937 s.3.1: the acknowledgement that begins a recovery counts, and shows a loss.
         self.reduction = Reduction(self.one, since, 0)
@@ -291,7 +291,7 @@ class Sender:
         low = level(str(self.settings["ssthresh_floor"])) or (2, True)
         least = low[0] * (mss if low[1] else 1)
         flight = min(out, before)
-        if self.settings["arithmetic"] == "linux":
+        if self.settings["arithmetic"] != "exact":
             shares: list[float] = [before // mss // 2 * mss] if cc["kind"] == "newreno" else []
         elif cc["kind"] == "newreno":
             shares = [flight / 2]
