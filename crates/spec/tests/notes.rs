@@ -126,6 +126,33 @@ fn go_back_n_over_several_paths_is_refused_or_noted() {
     );
 }
 
+/// Connections that choose no entropy values send by one port of a card.
+#[test]
+fn ports_that_stay_idle_are_noted() {
+    let notes = |transport: Value, planes: u64| {
+        run(&json!({
+            "duration": "100us",
+            "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 1, "planes": planes},
+            "queue": {"kind": "trimming", "excess": "drop"},
+            "transport": transport,
+            "traffic": {"x": {"kind": "bulk", "from": "h0", "to": "h1", "bytes": "10KB"}},
+        }))
+        .notes()
+    };
+    let chooses = json!({"profile": "uec", "cc": "nscc"});
+    let one = json!({"profile": "uec", "cc": "nscc", "entropy": "single"});
+    let found = notes(one.clone(), 4);
+    assert!(
+        found
+            == [
+                "traffic x: each connection has the rate of one port of its card, which has 4. Ultra Ethernet's entropy values use them \
+                 all: profile \"uec\"."
+            ],
+        "{found:?}"
+    );
+    assert_eq!([notes(one, 1), notes(chooses, 4)], [[""; 0]; 2]);
+}
+
 /// Tables that follow a failure only after the end never follow it.
 #[test]
 fn tables_that_never_follow_are_noted() {

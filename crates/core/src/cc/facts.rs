@@ -175,7 +175,12 @@ pub struct FlowInfo<'a> {
 impl Default for FlowInfo<'_> {
     /// Without class and size, at 10 Gb/s through one switch, 100 us there and back: for tests.
     fn default() -> Self {
-        let path = PathInfo { line_rate: Rate::gbps(10), switches: 1, base_rtt: Span::us(100) };
+        let path = PathInfo {
+            line_rate: Rate::gbps(10),
+            peer_rate: Rate::gbps(10),
+            switches: 1,
+            base_rtt: Span::us(100),
+        };
         FlowInfo { class: "", bytes: None, path, random: (1, 0) }
     }
 }

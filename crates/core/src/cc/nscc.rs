@@ -205,7 +205,12 @@ impl Control {
         let config_base = s.base_rtt.unwrap_or(flow.path.base_rtt);
         let base = config_base.as_ps();
         let target = s.target.unwrap_or(if s.trimming { Span::ps(base * 3 / 4) } else { config_base });
-        let rate = flow.path.line_rate.as_bps() as f64 / 8.0;
+        // Table 3-82: the lesser rate of sender and receiver; uet takes the sender's.
+        let rate = match s.reading {
+            Reading::Specification => flow.path.line_rate.min(flow.path.peer_rate),
+            Reading::Uet => flow.path.line_rate,
+        };
+        let rate = rate.as_bps() as f64 / 8.0;
         let a = rate * config_base.as_secs_f64() / REFERENCE.0;
         let b = target.as_secs_f64() / REFERENCE.1;
         let follows = !s.trimming || s.reading == Reading::Uet;

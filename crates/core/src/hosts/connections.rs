@@ -232,8 +232,8 @@ impl Connections<'_> {
             }
             let there = longest.time(routing, ends, config.packet, &directory.links);
             let back = longest.time(routing, (ends.1, ends.0), 0, &directory.links);
-            let path =
-                PathInfo { line_rate, switches: u32::saturating_sub(links, 1), base_rtt: there + back };
+            let (peer_rate, switches) = (last, u32::saturating_sub(links, 1));
+            let path = PathInfo { line_rate, peer_rate, switches, base_rtt: there + back };
             (routing.labels(ends, serial), enters, path, last, least)
         });
         self.roster.longest = longest;

@@ -89,8 +89,7 @@ impl Settings {
         let core_rate = self.core_rate.unwrap_or(self.rate);
         let mut hosts = hosts.chunks(hosts_per_edge as usize);
         for pod in 0..self.k {
-            let edge: Vec<_> =
-                (0..half).map(|i| graph.switch(name(format!("edge{pod}.{i}")))).collect();
+            let edge: Vec<_> = (0..half).map(|i| graph.switch(name(format!("edge{pod}.{i}")))).collect();
             let agg: Vec<_> = (0..half).map(|i| graph.switch(name(format!("agg{pod}.{i}")))).collect();
             for (edge, hosts) in edge.iter().zip(&mut hosts) {
                 for host in hosts {

@@ -132,8 +132,7 @@ mod tests {
             let [from, to] = [link.from, link.to].map(|end| plane(graph.name(end)));
             assert!(from.is_none() || to.is_none() || from == to, "{from:?} {to:?}");
         }
-        let own: Vec<String> =
-            ports(&graph).into_iter().filter(|port| port.starts_with("h3->")).collect();
+        let own: Vec<String> = ports(&graph).into_iter().filter(|port| port.starts_with("h3->")).collect();
         let expected = [0, 1, 2, 3].map(|plane| format!("h3->p{plane}.leaf1 10Gbps 15us"));
         assert_eq!(own, expected);
     }

@@ -12,7 +12,12 @@ fn wire() -> crate::cc::WindowRules {
 }
 
 fn started(change: impl FnOnce(&mut Settings)) -> Control {
-    let path = PathInfo { line_rate: Rate::gbps(100), switches: 1, base_rtt: Span::us(12) };
+    started_between((Rate::gbps(100), Rate::gbps(100)), change)
+}
+
+/// Between cards of these rates, the sender's first.
+fn started_between((line_rate, peer_rate): (Rate, Rate), change: impl FnOnce(&mut Settings)) -> Control {
+    let path = PathInfo { line_rate, peer_rate, switches: 1, base_rtt: Span::us(12) };
     let flow = FlowInfo { path, ..FlowInfo::default() };
     let mut settings = Settings::defaults();
     change(&mut settings);
@@ -64,6 +69,16 @@ fn the_first_window_is_the_most() {
     answer(&mut control, 13.0, (1000, -6.0, false));
     assert_eq!((control.0.base_rtt, control.0.max_wnd), (Span::us(6), 112_500.0));
     near(control.0.cwnd, 112_500.0);
+}
+
+/// Table 3-82: the product has the lesser rate of sender and receiver; in uet it has the sender's.
+#[test]
+fn the_slower_card_bounds_the_window() {
+    let (slow, fast) = (Rate::gbps(100), Rate::gbps(400));
+    for (rates, uet) in [((fast, slow), 900_000.0), ((slow, fast), 225_000.0)] {
+        assert_eq!(started_between(rates, |_| {}).0.max_wnd, 225_000.0);
+        assert_eq!(started_between(rates, |s| s.reading = Reading::Uet).0.max_wnd, uet);
+    }
 }
 
 /// The quadrant without mark, above the target: 5 a MTU in a round trip, whatever the window, and eta beside it.

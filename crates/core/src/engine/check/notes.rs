@@ -42,7 +42,25 @@ pub fn at_build(
     notes.extend(never_followed(experiment, timeline));
     notes.extend(timers_over_pauses(experiment));
     notes.extend(marked_last_hops(experiment, graph, chosen));
+    notes.extend(one_of_several_ports(experiment));
     notes
+}
+
+/// A card's other ports stay idle where no entropy values choose among them.
+fn one_of_several_ports(experiment: &Experiment) -> Option<String> {
+    let planes = experiment.topology.show().get("planes")?.as_u64().filter(|planes| *planes > 1)?;
+    let keeps = |load: &&LoadSpec| {
+        let config = Config::new(&load.transport);
+        config.kind != TransportKind::Uec || !config.chooses_paths()
+    };
+    let loads: Vec<String> = experiment.loads.iter().filter(keeps).map(|load| load.name.clone()).collect();
+    (!loads.is_empty()).then(|| {
+        format!(
+            "traffic {}: each connection has the rate of one port of its card, which has {planes}. Ultra Ethernet's entropy values use them \
+             all: profile \"uec\".",
+            names(&loads)
+        )
+    })
 }
 
 /// UE 1.0.3 s.3.6.14: credit bounds what comes over the last hop, so that a mark there would slow a sender down twice.
