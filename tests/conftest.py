@@ -38,9 +38,11 @@ LONGEST = (
     "studies/test_tune.py",
     "project/test_types.py",
     "project/test_notebooks.py",
-    "execution/test_cluster.py",
 )
-"""Files of 15 CPU seconds and more. They come first, so that no process ends with a long one alone."""
+"""Files of 15 CPU seconds and more. They come first, so that no process ends with a long one alone.
+
+Those of clusters, whose workers may be silent for seconds only, come when Rust's half of the suite has ended.
+"""
 
 SMALL = {
     "title": "small",

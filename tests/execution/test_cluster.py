@@ -250,6 +250,22 @@ def test_workers_that_cannot_serve_are_named_and_the_sweep_ends(tmp_path, monkey
         on_stage(tmp_path)
 
 
+def test_a_worker_that_hangs_after_its_examination_is_asked_again(tmp_path):
+    answers = iter([TimeoutError("timed out after 3 s."), None])
+
+    def result(timeout):
+        if (answer := next(answers)) is not None:
+            raise answer
+
+    examined = SimpleNamespace(done=lambda: True, status="finished", result=result)
+    there = {"workers": {"tcp://here:1": {"name": "slow", "nthreads": 2, "last_seen": 1.0}}}
+    client = SimpleNamespace(status="running", scheduler_info=lambda: there, submit=lambda *_, **__: examined)
+    crew = crews.Crew(client, tmp_path, Simulator(), Patience(silent_s=3.0, poll_s=0.2), print)
+    assert (crew.look(), crew.fit) == (set(), [])
+    assert (crew.look(), crew.fit, crew.threads) == (set(), ["tcp://here:1"], 2)
+    crew.close()
+
+
 def test_a_worker_that_sees_another_store_or_cannot_write_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(crews.time, "sleep", lambda _: None)
     what = "token", Simulator(), release(), Simulator().fingerprint()

@@ -98,11 +98,11 @@ class Board:
 class Reduction:
     """RFC 6937 s.3, with the slow-start bound: the window of a recovery after each acknowledgement."""
 
-    def __init__(self, one: Connection, since: int, window: int) -> None:
-        """`since` is RecoverFS. Until something is delivered, `window` may be in flight."""
+    def __init__(self, one: Connection, since: int = 0) -> None:
+        """`since` is RecoverFS."""
         self.mss = one.mss
         self.whole = one.settings["arithmetic"] != "exact"
-        self.since, self.window = since, window
+        self.since, self.window = since, 0
         self.delivered = self.out = 0
 
     def answer(self, more: int, pipe: int, target: int, moves: bool) -> None:
@@ -200,7 +200,7 @@ class Sender:
         self.board, self.mss = Board(one), one.mss
         self.state, self.point, self.again, self.repeats = OPEN, 0, 0, 0
         self.pipe, self.inflated = 0, 0
-        self.reduction = Reduction(one, 0, 0)
+        self.reduction = Reduction(one)
         self.entry = 0
         """Bytes that the last acknowledgement was the first to report."""
         self.echoed, self.expired = bool(one.echo.any()), False
@@ -277,7 +277,7 @@ class Sender:
         since = before if settings["arithmetic"] != "exact" else out
         self.pipe = self.board.pipe(self.una, self.high, self.again) if settings["sack"] else out
         # RFC 6937 s.3.1: the acknowledgement that begins a recovery counts, and shows a loss.
-        self.reduction = Reduction(self.one, since, 0)
+        self.reduction = Reduction(self.one, since)
         self.reduction.answer(self.entry, self.pipe, cwnd, False)
         if self.repeats and not self.echoed:
             due = self.thresholds(out, before)

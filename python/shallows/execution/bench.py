@@ -100,10 +100,10 @@ class Yardsticks:
     def __init__(self, sources: Iterable[Path] = ()) -> None:
         sources = list(sources)
         rule = f"must be a file of the name {' or '.join(f'{name}.rs' for name in YARDSTICKS)}"
-        wrong = [path for path in sources if path.suffix != ".rs" or path.stem not in YARDSTICKS]
-        wrong += [path for path in sources if path not in wrong and not path.is_file()]
+        named = {f"{name}.rs" for name in YARDSTICKS}
+        wrong = [str(path) for path in sources if path.name not in named or not path.is_file()]
         if wrong:
-            raise SpecError(Fault("--yardstick", rule, str(path)) for path in wrong)
+            raise SpecError(Fault("--yardstick", rule, path) for path in wrong)
         self._sources = sources
         self._programs: dict[str, list[str]] = {}
 

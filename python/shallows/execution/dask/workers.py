@@ -149,13 +149,16 @@ class Crew:
 
     def _judge(self, address: str) -> None:
         worker = self._workers[address]
-        if worker.fit is not None or not worker.examined.done():
+        if worker.fit is not None or worker.silent or not worker.examined.done():
             return
-        if worker.examined.status == "finished":
-            worker.why = worker.examined.result(timeout=self._patience.silent_s) or ""
-        else:
-            error = worker.examined.exception(timeout=self._patience.silent_s)
-            worker.why = f"cannot run Shallows: {error!r}"
+        try:
+            if worker.examined.status == "finished":
+                worker.why = worker.examined.result(timeout=self._patience.silent_s) or ""
+            else:
+                error = worker.examined.exception(timeout=self._patience.silent_s)
+                worker.why = f"cannot run Shallows: {error!r}"
+        except TimeoutError:  # it hangs since its examination: it is asked again until it falls silent
+            return
         worker.fit = not worker.why
         if worker.why:
             self._tell(f"worker {self.name(address)} {worker.why}; it gets no runs")
@@ -173,7 +176,7 @@ class Crew:
 
     def _wait_or_give_up(self) -> None:
         jobs = self._check(len(self._workers))
-        if self.fit or any(worker.fit is None for worker in self._workers.values()):
+        if self.fit or any(worker.fit is None and not worker.silent for worker in self._workers.values()):
             self._idle_since, self._told = time.monotonic(), False
             return
         waited = time.monotonic() - self._idle_since
