@@ -99,7 +99,7 @@ class Yardsticks:
 
     def __init__(self, sources: Iterable[Path] = ()) -> None:
         sources = list(sources)
-        rule = f"must be a file of the name {' or '.join(f'{name}.rs' for name in YARDSTICKS)}"
+        rule = f"must be an existing file named {' or '.join(f'{name}.rs' for name in YARDSTICKS)}"
         named = {f"{name}.rs" for name in YARDSTICKS}
         wrong = [str(path) for path in sources if path.name not in named or not path.is_file()]
         if wrong:
