@@ -184,7 +184,7 @@ fn build(experiment: &Experiment, checked: Checked<'_>, memory: Option<u64>) -> 
         stop_at: Time::MAX,
         progress_every: Span::ps((run.duration.as_ps() / 500).max(1)).min(LONGEST_STRETCH),
         begun: false,
-        warm: false,
+        warm: run.warmup == Span::ZERO, // then all counts, also what loads send as they are opened
         before_warmup: vec![],
         tapped: vec![],
         losses: vec![],

@@ -262,9 +262,6 @@ impl Hosts {
     /// The warm-up ends at `now`: statistics begin.
     pub(super) fn restart(&mut self, now: Time) {
         self.measured_from = now;
-        if now == Time::ZERO {
-            return; // nothing came before, and what was sent at once counts
-        }
         self.message_rows.clear();
         self.acked.clear();
         self.waits.iter_mut().for_each(ClassRecord::clear);

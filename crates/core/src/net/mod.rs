@@ -417,9 +417,6 @@ impl Network {
 
     /// The warm-up ends: the statistics of all ports begin.
     pub fn restart(&mut self, now: Time) {
-        if now == Time::ZERO && self.totals.sent == 0 {
-            return; // everything is at its beginning
-        }
         self.ports.iter_mut().for_each(|port| port.restart(now, &self.store));
         self.host_waits.fill(Waits::default());
         self.lost_answers.clear();

@@ -76,9 +76,6 @@ impl Port {
 
     /// The warm-up ends: statistics begin with the packets held now.
     pub fn restart(&mut self, now: Time, store: &Store) {
-        if now == Time::ZERO && self.counts.packets_in == 0 && self.faults.is_none() {
-            return; // nothing has come: everything is at its beginning
-        }
         self.settle(now, store);
         let (packets, bytes) = self.held();
         if let Some(record) = &mut self.record {

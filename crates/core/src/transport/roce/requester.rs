@@ -224,7 +224,8 @@ impl Requester {
         if asks || last || config.roce.answers_each {
             self.asked = self.asked.max(beyond);
         }
-        if self.half.rto_at == Time::MAX {
+        // A repeat of the oldest packet that waited for its turn at the port is not overdue while it waits.
+        if self.half.rto_at == Time::MAX || again && seq <= self.half.una {
             self.restart_timer(config, now);
         } else {
             self.set_timer(config);
