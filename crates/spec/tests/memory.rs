@@ -197,6 +197,29 @@ fn estimates_hold_for_rates_floods_and_traces() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Rows of a trace of every change: with each acknowledgement, twice a round trip (BBR samples the delivery rate), or by a card's
+/// clock (DCQCN). The ratios of the latter two were once 0.4 and 2 to 5.
+#[test]
+fn rows_of_changes_follow_the_control() {
+    let star = json!({"kind": "star", "senders": 16, "rate": "10Gbps", "delay": "20us"});
+    let bulk = json!({"kind": "bulk", "from": "s*", "to": "r0"});
+    for (profile, cc, queue) in [
+        ("roce", "dcqcn", "threshold"),
+        ("datacentre", "bbr1", "drop-tail"),
+        ("datacentre", "bbr3", "drop-tail"),
+        ("datacentre", "cubic", "drop-tail"),
+    ] {
+        let mut document = over(profile, json!(cc), star.clone(), json!(queue), bulk.clone(), "10ms");
+        document["probe"] = json!({"flow_trace": "change"});
+        let answer: Value = serde_json::from_str(&shallows_spec::check(&document.to_string())).expect("JSON");
+        let parts = answer["memory"]["parts"].as_array().expect("parts of the estimate");
+        let rows = parts.iter().find(|part| part["what"] == "rows of traces").expect("a trace");
+        let estimate = rows["count"].as_f64().expect("a count");
+        let found = common::Tables::of(&run(&document)).rows("flow_trace") as f64;
+        assert!((0.5..2.0).contains(&(estimate / found)), "{cc}: {estimate} rows for {found}");
+    }
+}
+
 /// A hundred random experiments: networks, delays, disciplines, controls, loads and probes drawn by a fixed seed. In 94 of
 /// them the estimate is within a factor of two. The others have flows at line rate or from DCQCN that meet inside a fabric, of
 /// which the estimate knows nothing, or traces of losses.

@@ -65,6 +65,11 @@ impl CcSettings for Settings {
         true
     }
 
+    fn changes_every(&self) -> Option<Span> {
+        // Zhu 2015 s.3.1: notifications of a flow, each of which cuts, are N = 50 us apart.
+        Some(Constants::of(self, 0.0).increase_period.min(Span::us(50)))
+    }
+
     fn paces_wire(&self) -> bool {
         true
     }

@@ -160,6 +160,10 @@ pub trait CcSettings {
     fn begins_at_line_rate(&self) -> bool {
         false
     }
+    /// Time between two changes of its rate, where a clock of its own makes them.
+    fn changes_every(&self) -> Option<Span> {
+        None
+    }
     /// Whether it slows down after marks, losses or notifications.
     fn reacts(&self) -> bool {
         true
@@ -283,6 +287,14 @@ macro_rules! algorithms {
                 match self {
                     $( Algorithm::$variant(s) => s.begins_at_line_rate(), )*
                     Algorithm::Custom(_) => false,
+                }
+            }
+
+            /// Time between two changes of its rate, where a clock of its own makes them.
+            pub fn changes_every(&self) -> Option<Span> {
+                match self {
+                    $( Algorithm::$variant(s) => s.changes_every(), )*
+                    Algorithm::Custom(_) => None,
                 }
             }
 

@@ -405,9 +405,23 @@ impl Flood {
                 (enter.min(stream.total) / stream.packet, pass.min(stream.total) / stream.packet);
             let back = if stream.acknowledged { 1.0 } else { 0.5 } * if stream.answered { pass } else { 0.0 };
             all += enter + pass * later + back * (1.0 + later);
-            changes += if stream.rate.is_none() { pass } else { 0.1 * pass };
+            changes += self.changes(stream, load, pass);
         }
         (all, changes)
+    }
+
+    /// Changes of a load's windows and rates, of which `pass` packets arrive: with each acknowledgement, twice a round trip where a
+    /// control samples the delivery rate, and by the control's own clock.
+    fn changes(&self, stream: &Stream, load: &LoadSpec, pass: f64) -> f64 {
+        let cc = &load.transport.cc;
+        let flows = stream.expected.at_once as f64;
+        let each = |period: f64| flows * self.sends_for(stream) / period;
+        match (stream.rate, cc.changes_every()) {
+            (_, Some(period)) => each(period.as_secs_f64()).max(0.1 * pass),
+            (None, None) if cc.samples() => each(self.way).min(pass),
+            (None, None) => pass,
+            (Some(_), None) => 0.1 * pass,
+        }
     }
 
     /// Packets of the loads that send at a rate: rate x delay on the wires, overload x time in the queues.
