@@ -100,7 +100,8 @@ def keeps_target(trace: Trace) -> Iterator[Breach]:
         return trace.skip("swift", "flows are spread over several paths")
     paths = _paths(trace, {one.number: _segment(one.settings) for one in every})
     for one in every:
-        yield from _follows(one, _Delay(one, *paths[one.number]))
+        if one.number in paths:  # else none of its packets has come back
+            yield from _follows(one, _Delay(one, *paths[one.number]))
 
 
 def _follows(one: Sender, law: _Delay) -> Iterator[Breach]:

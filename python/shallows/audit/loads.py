@@ -113,6 +113,7 @@ def arrives_at_random(trace: Trace) -> Iterator[Breach]:
         stop = load.get("stop", "none")
         begin = picoseconds(load["start"])
         end = min(trace.duration, trace.duration if stop == "none" else picoseconds(stop))
+        end = max(begin, end)  # a load that starts after the end has no arrivals
         flows = trace.tables["flows"].filter(pl.col("traffic") == name)
         at = np.unique(flows["start_ps"].to_numpy().astype("i8"))
         if load["fan_in"] == 1:

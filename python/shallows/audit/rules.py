@@ -112,7 +112,7 @@ def counts_agree(trace: Trace) -> Iterator[Breach]:
     at_port = pl.sum_horizontal("drops_full", "drops_aqm", "drops_evicted", "drops_buffer", "drops_dead")
     text = "{drops} drops are counted, and {seen_losses} packets were lost"
     yield from first(rows.filter(at_port != pl.col("seen_losses")), text)
-    if not trace.changes and not trace.faults("mark"):
+    if not trace.changes and not trace.faults("mark", "mark_every"):
         marked = rows.filter((pl.col("is_switch") == 1) & (pl.col("seen_marks") > pl.col("marks")))
         yield from first(marked, "{marks} marks are counted, and {seen_marks} packets were marked")
 
@@ -379,7 +379,7 @@ def keeps_codepoints(trace: Trace) -> Iterator[Breach]:
 @rule("threshold", "Alizadeh 2010 s.3.1; RFC 8257 s.3.1: mark if the queue is greater than K upon arrival")
 def marks_above(trace: Trace) -> Iterator[Breach]:
     """A packet is marked if it finds more than the threshold, and not otherwise."""
-    if trace.faults("mark"):
+    if trace.faults("mark", "mark_every"):
         return trace.skip("threshold", "wires mark packets")
     for port, rows, settings, queue in _fifos(trace, "threshold", {"threshold"}):
         if settings["first_exempt"]:
@@ -399,7 +399,7 @@ def red_marks(trace: Trace) -> Iterator[Breach]:
     """RED marks only if the queue has ever reached min_th: an average is below the greatest value."""
     import numpy as np
 
-    if trace.faults("mark"):
+    if trace.faults("mark", "mark_every"):
         return trace.skip("red", "wires mark packets")
     for port, rows, settings, queue in _fifos(trace, "red", {"red"}):
         least = level(settings["min"])
@@ -416,7 +416,7 @@ def codel_marks(trace: Trace) -> Iterator[Breach]:
     """CoDel and FQ-CoDel mark no packet that waited for less than the target."""
     import numpy as np
 
-    if trace.faults("mark"):
+    if trace.faults("mark", "mark_every"):
         return trace.skip("codel", "wires mark packets")
     kinds = {trace.discipline(port, True)["kind"] for port in trace.switched}
     if not kinds & {"codel", "fq-codel"}:
