@@ -38,7 +38,7 @@ pytest:
 HOURS ?= 1
 soak:
 	cargo build --package shallows-py --profile checked --locked
-	$(UV) python -m soak --core target/checked --hours $(HOURS)
+	$(UV) python -m soak --core target/checked --hours $(HOURS) --report soak.md
 
 # The part of it without Python, a hundred times as quick: COUNT random experiments and mutated documents of a SEED.
 SEED ?= 1

@@ -12,11 +12,25 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 from shallows import _core
 
-from soak import disks, documents, experiments, kills, readers, regressions, runs
+from soak import (
+    audits,
+    clusters,
+    disks,
+    documents,
+    experiments,
+    guests,
+    kills,
+    pages,
+    readers,
+    regressions,
+    runs,
+)
 
 
 def main() -> int:
@@ -26,34 +40,62 @@ def main() -> int:
         print(f"the core of {options.core}, with overflow checks on")
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**9)
     print(f"seed {seed}; again: python -m soak --seed {seed} --hours {options.hours:g}", flush=True)
-    parts = {name: part for name, part in PARTS.items() if not options.only or name in options.only}
-    done, cost, wrong = Counter[str](), Counter[str](), 0
+    asked = {name: part for name, part in PARTS.items() if not options.only or name in options.only}
+    parts = {name: part for name, part in asked.items() if part.possible()}
+    done, cost = Counter[str](), Counter[str]()
+    findings: list[str] = []
     end = time.monotonic() + 3600 * options.hours
-    report = time.monotonic() + REPORT_S
+    next_at = time.monotonic() + REPORT_S
     stopped = _stopped()
     with readers.in_place() as place:
         while time.monotonic() < end and not stopped.is_set():
             left = [name for name in parts if options.count is None or done[name] < options.count]
             if not left:
                 break
-            name = min(left, key=lambda name: cost[name] / parts[name][0])  # each has its share of the time
+            name = min(
+                left, key=lambda name: cost[name] / parts[name].share
+            )  # each has its share of the time
             began = _cpu_s()
-            found = parts[name][1](random.Random(f"{seed} {name} {done[name]}"), Path(place))
+            found = parts[name].look(random.Random(f"{seed} {name} {done[name]}"), Path(place))
             cost[name] += int(1e6 * (_cpu_s() - began)) + 1
             for each in found:
-                wrong += 1
-                print(f"FOUND by {name} {done[name]} of seed {seed}: {each}", flush=True)
+                findings.append(f"{name} {done[name]} of seed {seed}: {each}")
+                print(f"FOUND by {findings[-1]}", flush=True)
             done[name] += 1
-            if time.monotonic() > report:
-                report = time.monotonic() + REPORT_S
+            if time.monotonic() > next_at:
+                next_at = time.monotonic() + REPORT_S
                 left_min = max(end - time.monotonic(), 0) / 60
                 counts = ", ".join(f"{name} {done[name]}" for name in parts)
-                print(f"so far {counts}; {wrong} findings; at most {left_min:.0f} min left", flush=True)
-    for name in parts:
+                print(
+                    f"so far {counts}; {len(findings)} findings; at most {left_min:.0f} min left", flush=True
+                )
+    report = _report(seed, options.hours, done, cost, asked, findings)
+    print(report)
+    if options.report:
+        options.report.write_text(report + "\n", encoding="utf-8")
+    return 1 if findings else 0
+
+
+def _report(
+    seed: int,
+    hours: float,
+    done: Counter[str],
+    cost: Counter[str],
+    asked: dict[str, Part],
+    findings: list[str],
+) -> str:
+    """Markdown: seed, tries and CPU time of each part, the parts that cannot run here, and all findings."""
+    lines = [f"Shallows {version('shallows')}, seed {seed}, at most {hours:g} h", ""]
+    lines += ["| part | tries | CPU s | ms each |", "|---|---|---|---|"]
+    for name, part in asked.items():
         each_ms = cost[name] / 1e3 / max(done[name], 1)
-        print(f"{name}: {done[name]} in {cost[name] / 1e6:.0f} s of CPU time, {each_ms:.3g} ms each")
-    print(f"{wrong} findings")
-    return 1 if wrong else 0
+        counts = (
+            f"{done[name]} | {cost[name] / 1e6:.0f} | {each_ms:.3g}"
+            if part.possible()
+            else "cannot run here | |"
+        )
+        lines.append(f"| {name} | {counts} |")
+    return "\n".join([*lines, "", *(f"- {each}" for each in findings), f"{len(findings)} findings"])
 
 
 def _stopped() -> threading.Event:
@@ -90,6 +132,22 @@ def one_run(draws: random.Random, place: Path) -> list[str]:
     return found
 
 
+def one_audit(draws: random.Random, place: Path) -> list[str]:
+    """A random experiment with all traces, audited. A rejected one is made small and kept."""
+    experiment = audits.draw(draws)
+    if experiment is None:
+        return []
+    found = audits.faults(experiment)
+    if found:
+
+        def is_wrong(smaller: object) -> bool:
+            return _legal(smaller) and bool(audits.faults(smaller))  # type: ignore[arg-type]
+
+        small = regressions.smallest(experiment, is_wrong, 60)
+        found.append(f"kept in {regressions.keep('audit', found, small)}")
+    return found
+
+
 def _legal(document: object) -> bool:
     return json.loads(_core.check(json.dumps(document)))["experiment"] == document
 
@@ -122,20 +180,27 @@ def one_file(draws: random.Random, place: Path) -> list[str]:
     return [each for _ in range(100) for each in readers.toml(draws, place)]
 
 
-def one_disk(draws: random.Random, place: Path) -> list[str]:
-    """A sweep on a disk that is full."""
-    return disks.full(draws, place) if disks.possible() else []
+@dataclass(frozen=True)
+class Part:
+    """A part of the soak: its share of the time, one try, and whether this machine can run it."""
+
+    share: float
+    look: Callable[[random.Random, Path], list[str]]
+    possible: Callable[[], bool] = lambda: True
 
 
-PARTS: dict[str, tuple[float, Callable[[random.Random, Path], list[str]]]] = {
-    "runs": (0.4, one_run),
-    "documents-100": (0.25, one_document),
-    "flips-100": (0.1, one_flip),
-    "files-100": (0.05, one_file),
-    "kills": (0.15, kills.kill),
-    "disks": (0.05, one_disk),
+PARTS = {
+    "runs": Part(0.3, one_run),
+    "audits": Part(0.15, one_audit),
+    "documents-100": Part(0.2, one_document),
+    "flips-100": Part(0.1, one_flip),
+    "files-100": Part(0.05, one_file),
+    "kills": Part(0.05, kills.kill),
+    "disks": Part(0.05, disks.full, disks.possible),
+    "pages": Part(0.03, pages.visit),
+    "guests": Part(0.04, guests.execute, guests.possible),
+    "clusters": Part(0.03, clusters.disturb, clusters.possible),
 }
-"""By name: its share of the time, and the part."""
 
 
 REPORT_S = 600
@@ -148,6 +213,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="default: another each time, which is printed")
     parser.add_argument("--only", action="append", choices=list(PARTS), help="this part alone")
     parser.add_argument("--core", type=Path, help="directory of another build of the core (see soak.core)")
+    parser.add_argument("--report", type=Path, help="also writes what it prints at the end to this file")
     parser.add_argument("--count", type=int, help="this many tries of each part, instead of a time")
     return parser.parse_args()
 

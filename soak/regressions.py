@@ -48,7 +48,7 @@ def _ways(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def keep(kind: str, found: list[str], document: Any) -> Path:
-    """Writes a finding: `kind` is `run` or `check`."""
+    """Writes a finding: `kind` is `run`, `audit` or `check`."""
     text = json.dumps({"kind": kind, "found": found[:5], "document": document}, indent=1, sort_keys=True)
     PLACE.mkdir(exist_ok=True)
     path = (

@@ -28,7 +28,7 @@ def faults(experiment: Document, threads: int = 1) -> list[str]:
     A RunError in words is a legal end. With `threads` the run is repeated in as many at once, each of which
     works the cells of its run with another number of the core's threads.
     """
-    first = _run(experiment)
+    first = finished(experiment)
     if first is STOPPED or first is None:
         return []
     if isinstance(first, str):
@@ -39,7 +39,7 @@ def faults(experiment: Document, threads: int = 1) -> list[str]:
     again: list[Any] = [None] * threads
 
     def repeat(place: int) -> None:
-        again[place] = _run(experiment, 2 + place % 2)
+        again[place] = finished(experiment, 2 + place % 2)
 
     others = [threading.Thread(target=repeat, args=(k,)) for k in range(1, threads)]
     for other in others:
@@ -57,7 +57,7 @@ def faults(experiment: Document, threads: int = 1) -> list[str]:
     return found
 
 
-def _run(experiment: Document, core_threads: int = 1) -> str | tuple[Any, dict[str, int]] | None:
+def finished(experiment: Document, core_threads: int = 1) -> str | tuple[Any, dict[str, int]] | None:
     """Tables and counts, how it failed, or None where it ends in words. One cell has one thread."""
     components = modules.objects(experiment) if "python" in experiment else None
     text = json.dumps(experiment)

@@ -6,16 +6,18 @@ import random
 
 import pytest
 
-from soak import disks, documents, experiments, kills, readers, regressions, runs
+from soak import audits, disks, documents, experiments, guests, kills, pages, readers, regressions, runs
 
 
 @pytest.mark.parametrize("path", regressions.kept(), ids=lambda path: path.stem)
 def test_what_was_found_stays_mended(path):
     kept = json.loads(path.read_text())
-    check = {"run": lambda document: runs.faults(document, threads=2), "check": documents.faults}[
-        kept["kind"]
-    ]
-    assert check(kept["document"]) == []
+    checks = {
+        "run": lambda document: runs.faults(document, threads=2),
+        "audit": audits.faults,
+        "check": documents.faults,
+    }
+    assert checks[kept["kind"]](kept["document"]) == []
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -26,6 +28,14 @@ def test_random_legal_experiments_keep_all_laws_and_repeat(seed):
     assert len(legal) == 7
     for number, experiment in enumerate(legal):
         assert runs.faults(experiment, threads=1 + number % 2) == [], experiments.as_text(experiment)
+
+
+def test_random_experiments_pass_their_audit():
+    drawn = (audits.draw(random.Random(f"suite audit {number}")) for number in range(100))
+    legal = list(itertools.islice(filter(None, drawn), 8))
+    assert len(legal) == 8
+    for experiment in legal:
+        assert audits.faults(experiment) == [], experiments.as_text(experiment)
 
 
 def test_random_experiments_meet_every_component():
@@ -77,6 +87,16 @@ def test_full_disks(tmp_path):
     if not disks.possible():
         pytest.skip("mounting a small disk takes Linux and root")
     assert disks.full(random.Random("suite"), tmp_path) == []
+
+
+def test_readers_of_the_live_page_leave_nothing_behind(tmp_path):
+    assert pages.visit(random.Random("suite"), tmp_path) == []
+
+
+@pytest.mark.skipif(not guests.possible(), reason="run ./shallows linux build")
+def test_programs_on_linux_repeat_and_leave_nothing_behind(tmp_path):
+    chance = random.Random("suite")
+    assert [fault for _ in range(3) for fault in guests.execute(chance, tmp_path)] == []
 
 
 def test_the_soak_can_find_and_makes_small(monkeypatch, tmp_path):
