@@ -197,6 +197,23 @@ fn estimates_hold_for_rates_floods_and_traces() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Four queue pairs in place of each connection: their rows and their state are four times as many.
+#[test]
+fn queue_pairs_multiply_connections() {
+    let counts = |qps: u64| {
+        let star = json!({"kind": "star", "senders": 16, "rate": "10Gbps", "delay": "20us"});
+        let bulk = json!({"kind": "bulk", "from": "s*", "to": "r0", "bytes": "1MB"});
+        let mut document = over("roce", json!("dcqcn"), star, json!("threshold"), bulk, "1ms");
+        document["transport"]["qps"] = qps.into();
+        let answer: Value = serde_json::from_str(&shallows_spec::check(&document.to_string())).expect("JSON");
+        let parts = answer["memory"]["parts"].as_array().expect("parts of the estimate");
+        let of =
+            |what: &str| parts.iter().find(|part| part["what"] == what).expect("a part")["count"].clone();
+        (of("connections that stand at once"), common::Tables::of(&run(&document)).rows("flows"))
+    };
+    assert_eq!((counts(1), counts(4)), ((json!(16), 16), (json!(64), 64)));
+}
+
 /// Rows of a trace of every change: with each acknowledgement, twice a round trip (BBR samples the delivery rate), or by a card's
 /// clock (DCQCN). The ratios of the latter two were once 0.4 and 2 to 5.
 #[test]

@@ -75,6 +75,17 @@ fn a_sender_puts_a_millisecond_of_its_rate_into_its_port() {
     }
 }
 
+/// Within a short round trip a sender that paces nothing stops at tcp_limit_output_bytes too: the share of its window, 2 W / srtt a
+/// 1024th of a second, is far above it.
+#[test]
+fn the_fixed_limit_holds_within_a_short_round_trip() {
+    for nic in ["fq", "drop-tail"] {
+        let fast =
+            json!({"nic": nic, "topology": {"sender_rate": "10Gbps"}, "transport": {"small_queues": "30KB"}});
+        close(nic, run(host(fast)).port("s0->switch", "mean_bytes"), 21.0 * 1500.0, 1e-6);
+    }
+}
+
 /// TCP small queues of a sender that paces nothing, with a window W that never moves: it would be paced at 2 W / srtt, far below the
 /// threshold of slow start (tcp_update_pacing_rate), so that the port holds L = 2 W / srtt / 1024. With srtt = base + L / C,
 /// srtt (srtt - base) C = 2 W / 1024. The window is hardly more than that: a far larger one would swing about it, since each

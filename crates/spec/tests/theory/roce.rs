@@ -55,6 +55,22 @@ fn acknowledgements_cover_what_ack_every_says() {
     }
 }
 
+/// InfiniBand s.9.7.5.1: an acknowledgement has the number of the last packet that it covers, a NAK that of the missing one. The second of
+/// four packets is lost: the third causes the NAK, and the fourth nothing.
+#[test]
+fn answers_have_the_numbers_of_their_packets() {
+    let changes = json!({
+        "port": {"s0->switch": {"drop_packets": [2]}}, "probe": {"packets": ["s0->switch", "r0->switch"]},
+    });
+    let done = run(message(4, json!({"ack_every": 1}), changes));
+    let numbers = |port: &str| -> Vec<f64> {
+        let rows = done.words("packets", "port").into_iter().zip(done.column("packets", "psn"));
+        rows.filter(|(name, _)| *name == port).map(|(_, psn)| psn).collect()
+    };
+    assert_eq!(numbers("s0->switch"), [0.0, 1.0, 2.0, 3.0, 1.0, 2.0, 3.0]);
+    assert_eq!(numbers("r0->switch"), [0.0, 1.0, 1.0, 2.0, 3.0]);
+}
+
 /// The eleventh of 400 packets is lost. Those behind it arrive and are dropped, one NAK goes, and all from the gap on is sent
 /// again: as many as left between the lost one and the NAK, which the twelfth packet causes. Exact.
 #[test]

@@ -220,6 +220,13 @@ fn a_probe_finds_a_lost_tail() {
     assert_eq!((sum(&slow, "flows", "timeouts"), sum(&slow, "flows", "retransmissions")), (3.0, 3.0));
 }
 
+/// A timeout is at a message's head where none of it has arrived: with others beyond the missing packet it is not.
+#[test]
+fn timeouts_at_the_head_are_those_of_which_nothing_arrived() {
+    let head = |packets: u64| sum(&with_a_loss(packets, 1, "timers"), "flows", "timeouts_head");
+    assert_eq!([head(1), head(50)], [1.0, 0.0]);
+}
+
 /// SLEEK: enough packets beyond a gap begin recovery, which sends the missing one again and no other.
 #[test]
 fn packets_beyond_a_gap_find_a_loss() {

@@ -122,6 +122,32 @@ fn opportunities_are_a_rate() {
     close("bits", sum(&done, "arrived") * 1028.0 * 8.0, 12.032e6, 0.002);
 }
 
+/// The times of a trace rise, and it ends after its begin. A wrong one is named by its place.
+#[test]
+fn a_trace_that_does_not_rise_is_refused_where_it_falls() {
+    let fault = |at: Value| {
+        let trace = json!({"trace": {"kind": "opportunities", "at": at}});
+        let Err(faults) = shallows_spec::load(&stream(trace).to_string()) else { panic!("it is accepted") };
+        let [fault] = &faults[..] else { panic!("{faults:?}") };
+        (fault.path.clone(), fault.value.clone())
+    };
+    let pair = |place: &str, value: &str| (format!("port.switch->r0.trace.at{place}"), value.to_owned());
+    assert_eq!(fault(json!([1, 5, 5, 3, 9])), pair(".3", "3"));
+    assert_eq!(fault(json!([0, 0])), pair("", "[0,0]"));
+}
+
+/// A wire that marks every tenth packet: the rows of its port's trace have each mark once, in the interval of its packet.
+#[test]
+fn marks_of_a_wire_are_in_the_trace_of_its_port() {
+    let mut document = stream(json!({"mark_every": 10}));
+    document["traffic"]["x"]["transport"] = json!({"ecn": "ect1"});
+    document["probe"] = json!({"port_trace": "1ms", "ports": ["switch->r0"]});
+    let done = run(document);
+    let marks = done.column("port_trace", "marks");
+    assert_eq!(marks.iter().sum::<f64>(), done.port("switch->r0", "marks"));
+    assert!(marks.len() > 90 && marks[1..marks.len() - 1].iter().all(|each| *each == 10.0), "{marks:?}");
+}
+
 /// RFC 2697: a token bucket lets its burst and its rate through, and drops or marks the rest; nothing waits for it.
 #[test]
 fn a_policer_lets_its_rate_through_and_nothing_waits() {

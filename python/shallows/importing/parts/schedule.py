@@ -80,10 +80,10 @@ class Messages:
         self.rows.append(row)
         self.lines.append(line)
 
-    def content(self, ranks: int, understood: str, ignored: Iterable[str] = ()) -> Content:
+    def content(self, ranks: int, understood: Iterable[str], ignored: Iterable[str] = ()) -> Content:
         """The content, with a host for each rank."""
         content = Content(self.rows, self.lines, [str(rank) for rank in range(ranks)])
-        content.understood = [understood, f"{len(self.rows)} messages with {self.waits} dependencies"]
+        content.understood = [*understood, f"{len(self.rows)} messages with {self.waits} dependencies"]
         content.ignored = [*ignored]
         if self.empty:
             content.ignored.append(f"{self.empty} messages without bytes are sent with one byte")

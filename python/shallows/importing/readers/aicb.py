@@ -54,21 +54,20 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
     for number, stage in enumerate(stages):
         for line, row in stage.rows:
             _row(source, program, stages, number, (line, row), ignored)
-    told = [
-        f"the groups of {ranks} ranks follow from comm_group and comm_group_size",
-        AS_RINGS,
-        "isend and irecv wait where they stand",
-        "measured times and bandwidths",
-    ]
+    told = ["measured times and bandwidths"]
     told += [f"{count} rows: {what}" for what, count in ignored.items()]
     if cut:
         told.append(f"{cut} rows beyond the first {most} of a section (--option rows)")
     if program.alone:
         told.append(f"{program.alone} collectives of groups of one rank send nothing")
     count = sum(len(stage.rows) for stage in stages)
-    return program.schedule.messages().content(
-        ranks, f"{ranks} ranks, {len(stages)} stages, {count} rows", told
-    )
+    understood = [
+        f"{ranks} ranks, {len(stages)} stages, {count} rows",
+        f"the groups of {ranks} ranks follow from comm_group and comm_group_size",
+        AS_RINGS,
+        "isend and irecv wait where they stand",
+    ]
+    return program.schedule.messages().content(ranks, understood, told)
 
 
 def _stages(source: Source, world: int, most: int) -> tuple[list[_Stage], int]:

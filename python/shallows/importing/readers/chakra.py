@@ -149,10 +149,9 @@ class _Trace:
             for _, enter, leave, _, _ in parts:
                 self.schedule.requires(join, enter)
                 self.schedule.requires(leave, join)
-        told = [AS_RINGS]
-        told += [f"{count} times {what}" for what, count in self.ignored.items() if count]
-        ranks = 1 + max(self.by_rank)
-        return self.schedule.messages().content(ranks, f"{len(self.by_rank)} ranks, {self.nodes} nodes", told)
+        told = [f"{count} times {what}" for what, count in self.ignored.items() if count]
+        understood = [f"{len(self.by_rank)} ranks, {self.nodes} nodes", AS_RINGS]
+        return self.schedule.messages().content(1 + max(self.by_rank), understood, told)
 
 
 def _nodes(source: Source) -> Iterator[Any]:

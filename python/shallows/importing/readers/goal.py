@@ -123,7 +123,7 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
         told.append(
             f"{schedule.wild} receives with a wildcard take the next message in the order of the file"
         )
-    return messages.content(ranks, f"{ranks} ranks, {len(schedule.kinds)} operations", told)
+    return messages.content(ranks, [f"{ranks} ranks, {len(schedule.kinds)} operations"], told)
 
 
 def _uncomment(line: str, inside: bool) -> tuple[str, bool]:

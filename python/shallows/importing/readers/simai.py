@@ -69,17 +69,18 @@ def _read(source: Source, options: Mapping[str, str]) -> Content:
         return Content()
     micro = words[0] == "MICRO"
     program = _program(source, layers, sizes, micro)
-    told = [
-        f"one pass over {count} layers; groups: tensor {sizes['tp']}, data {sizes['all'] // sizes['tp']}, "
+    understood = [
+        f"{sizes['all']} ranks, {count} layers",
+        f"one pass over all layers; groups: tensor {sizes['tp']}, data {sizes['all'] // sizes['tp']}, "
         f"expert {sizes['ep']}",
         AS_RINGS,
-        "times of processing (last column), ga, vpp, checkpoints",
     ]
     if sizes["pp"] > 1:
-        told.append(f"pp: {sizes['pp']} stages count as one, as in SimAI")
+        understood.append(f"pp: {sizes['pp']} stages count as one, as in SimAI")
+    told = ["times of processing (last column), ga, vpp, checkpoints"]
     if program.alone:
         told.append(f"{program.alone} collectives of groups of one rank send nothing")
-    return program.schedule.messages().content(sizes["all"], f"{sizes['all']} ranks, {count} layers", told)
+    return program.schedule.messages().content(sizes["all"], understood, told)
 
 
 def _part(source: Source, line: int, words: list[str]) -> Part:

@@ -138,6 +138,12 @@ mod tests {
     use crate::packet::Flags;
     use crate::packet::tests::packet;
 
+    #[test]
+    fn each_inner_queue_has_its_own_length() {
+        let dual = dual(Scheduler::Wrr, 3, 2);
+        assert_eq!([dual.len(0), dual.len(1)], [3, 2]);
+    }
+
     /// `low` and `classic` packets, all come at time zero.
     fn dual(scheduler: Scheduler, low: u32, classic: u32) -> Dual {
         let mut dual = Dual::new(None, Classifier::Ect1, scheduler, Span::ms(50), 0.1);

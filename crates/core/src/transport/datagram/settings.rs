@@ -3,7 +3,7 @@
 use crate::cc::Algorithm;
 use crate::params::{Code, Component, Faults, Params};
 use crate::transport::settings::{Codepoint, EcnMode, Opening, TransportSettings};
-use shallows_units::{Bytes, Size};
+use shallows_units::Bytes;
 
 /// The name by which `transport.profile` chooses datagrams.
 pub const PROFILE: &str = "udp";
@@ -49,7 +49,6 @@ impl DatagramSettings {
             opening: Opening::Established,
             mss: self.mtu,
             header: self.header,
-            initial_window: Size::Packets(1),
             small_queues: Some(self.send_buffer),
             ecn: if self.ecn == Ect::NotEct { EcnMode::Off } else { EcnMode::On },
             ect: if self.ecn == Ect::Ect1 { Codepoint::Ect1 } else { Codepoint::Ect0 },
