@@ -70,7 +70,7 @@ int main(int, char **argv)
 
     /* Equal tags of other sizes, the receives in the other order; and one that comes when its message has arrived. */
     Note notes[] = {{ends[0].get(), "small"}, {ends[0].get(), "large"}, {ends[0].get(), "scheduled"}};
-    timespec_t times[] = {{AstraSim::MS, 1}, {AstraSim::US, 2}, {AstraSim::NS, 3.25L}, {AstraSim::FS, 500}, {AstraSim::SE, 0}};
+    timespec_t times[] = {{AstraSim::MS, 1}, {AstraSim::US, 2}, {AstraSim::NS, 3.25L}, {AstraSim::FS, 600}, {AstraSim::SE, 0}};
     uint64_t began = shallows_now(net);
     ends[1]->sim_recv(nullptr, 2000, 0, 0, 7, nullptr, note, &notes[1]);
     ends[1]->sim_recv(nullptr, 1000, 0, 0, 7, nullptr, note, &notes[0]);
