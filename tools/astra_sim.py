@@ -3,12 +3,14 @@
     make astra-sim ASTRA=DIR [YAML=DIR]
 
 The checkout has its submodules, and has built its analytical backend once: that makes `et_def.pb.h` and gets
-yaml-cpp. YAML names the sources of yaml-cpp elsewhere. The build fetches nothing and leaves the checkout as it is.
+yaml-cpp. YAML names the sources of yaml-cpp elsewhere. The build fetches nothing and leaves the checkout
+as it is.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -54,14 +56,13 @@ def build(astra: Path, yaml: Path) -> None:
     """Compiles the library, ASTRA-sim and the program."""
     cargo = ["cargo", "build", "--release", "--package", "shallows-c", "--locked"]
     configure = [
-        *("cmake", "-S", str(ROOT / "crates/c/astra-sim"), "-B", str(BUILD), f"-DASTRA={astra}"),
-        *(
-            f"-DSHALLOWS_LIBRARY={ROOT / 'target/release/libshallows.so'}",
-            f"-DFETCHCONTENT_SOURCE_DIR_YAML-CPP={yaml}",
-        ),
-        *("-DFETCHCONTENT_FULLY_DISCONNECTED=ON", "-DYAML_CPP_BUILD_TESTS=OFF", "-DYAML_CPP_BUILD_TOOLS=OFF"),
+        *("cmake", "-S", str(ROOT / "crates/c/astra-sim"), "-B", str(BUILD)),
+        *(f"-DASTRA={astra}", f"-DSHALLOWS_LIBRARY={ROOT / 'target/release/libshallows.so'}"),
+        *(f"-DFETCHCONTENT_SOURCE_DIR_YAML-CPP={yaml}", "-DFETCHCONTENT_FULLY_DISCONNECTED=ON"),
+        *("-DYAML_CPP_BUILD_TESTS=OFF", "-DYAML_CPP_BUILD_TOOLS=OFF"),
     ]
-    for command in (cargo, configure, ["cmake", "--build", str(BUILD), "--parallel"]):
+    compile_all = ["cmake", "--build", str(BUILD), "--parallel", str(os.cpu_count() or 1)]
+    for command in (cargo, configure, compile_all):
         subprocess.run(command, cwd=ROOT, check=True)
 
 
