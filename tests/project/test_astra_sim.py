@@ -1,7 +1,13 @@
 """`tools/astra_sim.py`: its messages, and ASTRA-sim's own examples where ASTRA names a checkout."""
 
+import os
+import re
+import subprocess
+from pathlib import Path
+
 import astra_sim
 import pytest
+from conftest import ROOT
 
 
 def checkout(place, *files):
@@ -55,3 +61,48 @@ def test_a_faulty_directory_ends_the_tool(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["astra_sim.py", str(tmp_path), "--yaml", str(tmp_path)])
     with pytest.raises(SystemExit, match="ASTRA: must be a checkout"):
         astra_sim.main()
+
+
+def closed_form_ns(operation, ranks):
+    """The time of a microbenchmark of 1 MB on a ring, as docs/how-to/astra-sim.md derives it."""
+    size = 2**18 if operation == "all_gather" else 2**18 // ranks
+    steps = {"all_reduce": 2 * (ranks - 1), "all_to_all": ranks * (ranks - 1) // 2}.get(operation, ranks - 1)
+    reducing = ranks - 1 if operation in ("all_reduce", "reduce_scatter") else 0
+    message = 500 + size // 4096 * 77.449
+    return 4 * (steps * (10 + message) + reducing * 3 * (size // 1600) + 10)
+
+
+def test_the_closed_form_is_that_of_the_page():
+    page = (ROOT / "docs/how-to/astra-sim.md").read_text()
+    rows = re.findall(
+        r"^\| (all-\w+(?:-all)?|reduce-scatter) \| (\d+) \| \d+ \| ([\d.]+) \|", page, re.MULTILINE
+    )
+    assert len(rows) == 12
+    for operation, ranks, time in rows:
+        assert closed_form_ns(operation.replace("-", "_"), int(ranks)) == pytest.approx(float(time), abs=1e-6)
+
+
+@pytest.fixture(scope="module")
+def checked_out():
+    astra = os.environ.get("ASTRA")
+    if not astra:
+        pytest.skip("ASTRA names no checkout of ASTRA-sim")
+    astra = Path(astra).resolve()
+    astra_sim.build(astra, Path(os.environ.get("YAML") or astra / astra_sim.YAML).resolve())
+    return astra / "examples"
+
+
+@pytest.mark.parametrize("ranks", [4, 8, 16])
+@pytest.mark.parametrize("operation", ["all_gather", "all_reduce", "reduce_scatter", "all_to_all"])
+def test_an_example_of_astra_sim_takes_its_closed_form(checked_out, tmp_path, operation, ranks):
+    given = {
+        "workload": checked_out / f"workload/microbenchmarks/{operation}/{ranks}npus_1MB/{operation}",
+        "system": checked_out / "system/native_collectives/Ring_4chunks.json",
+        "remote-memory": checked_out / "remote_memory/analytical/no_memory_expansion.json",
+        "network": ROOT / f"crates/c/astra-sim/networks/ring-{ranks}.toml",
+    }
+    options = [f"--{name}-configuration={path}" for name, path in given.items()]
+    ran = subprocess.run([astra_sim.PROGRAM, *options], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    time = re.search(rf"^{ranks} ranks on Shallows: ([\d.]+) ns$", ran.stdout, re.MULTILINE)
+    assert float(time[1]) == pytest.approx(closed_form_ns(operation, ranks), abs=1e-6)

@@ -6,6 +6,7 @@
  * The first ranks use the first hosts. Left out: compute-scale, which ASTRA-sim does not use.
  */
 #include <cinttypes>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -77,8 +78,10 @@ static double number(const Options &options, const std::string &name, const char
 {
     char *end = nullptr;
     double value = std::strtod(text, &end);
-    if (end == text || (*end && *end != ',') || !(value >= least) || value > 1e9)
-        fail("--" + name + ": must be a number of at least " + (least < 1 ? "0" : "1") + ", got \"" + options.at(name) + "\"");
+    bool whole = least >= 1; /* counts are whole, factors are not */
+    if (end == text || (*end && *end != ',') || !(value >= least) || value > 1e9 || (whole && value != std::floor(value)))
+        fail("--" + name + ": must be a " + (whole ? "whole number of at least 1" : "number of at least 0") + ", got \"" +
+             options.at(name) + "\"");
     return value;
 }
 
