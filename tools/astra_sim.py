@@ -3,7 +3,7 @@
     make astra-sim ASTRA=DIR [YAML=DIR]
 
 The checkout has its submodules, and has built its analytical backend once: that makes `et_def.pb.h` and gets
-yaml-cpp. YAML names the sources of yaml-cpp elsewhere. The build fetches nothing and leaves the checkout
+yaml-cpp. YAML names the sources of yaml-cpp elsewhere. CMake fetches nothing, and the checkout stays
 as it is.
 """
 
