@@ -95,14 +95,40 @@ def checked_out():
 @pytest.mark.parametrize("ranks", [4, 8, 16])
 @pytest.mark.parametrize("operation", ["all_gather", "all_reduce", "reduce_scatter", "all_to_all"])
 def test_an_example_of_astra_sim_takes_its_closed_form(checked_out, tmp_path, operation, ranks):
+    time = time_ns(
+        checked_out, tmp_path, ranks, operation, "native_collectives/Ring_4chunks", f"ring-{ranks}"
+    )
+    assert time == pytest.approx(closed_form_ns(operation, ranks), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("system", "network", "time"),
+    [
+        ("custom_collectives/custom_collective", "ring-8", 14 * (500 + 32 * 77.449) + 49000),
+        # Two rounds of two chunks; the second one waits for a message, and for 160 acknowledgements in all.
+        (
+            "native_collectives/HGX-H100-validated",
+            "switch-8",
+            2 * (14 * (10 + 2 * 936.25 + 9 * 9.682) + 7 * 27 + 10) + 8 * 9.682 + 160 * 0.154,
+        ),
+    ],
+)
+def test_a_custom_collective_and_a_switch_take_theirs(checked_out, tmp_path, system, network, time):
+    found = time_ns(checked_out, tmp_path, 8, "all_reduce", system, network)
+    assert found == pytest.approx(time, abs=1e-6)
+
+
+def time_ns(checked_out, place, ranks, operation, system, network):
+    """The time that the program prints for a microbenchmark. System files name paths from the checkout."""
     given = {
         "workload": checked_out / f"workload/microbenchmarks/{operation}/{ranks}npus_1MB/{operation}",
-        "system": checked_out / "system/native_collectives/Ring_4chunks.json",
+        "system": checked_out / f"system/{system}.json",
         "remote-memory": checked_out / "remote_memory/analytical/no_memory_expansion.json",
-        "network": ROOT / f"crates/c/astra-sim/networks/ring-{ranks}.toml",
+        "network": ROOT / f"crates/c/astra-sim/networks/{network}.toml",
     }
     options = [f"--{name}-configuration={path}" for name, path in given.items()]
-    ran = subprocess.run([astra_sim.PROGRAM, *options], cwd=tmp_path, capture_output=True, text=True)
+    command = [astra_sim.PROGRAM, *options, f"--logging-folder={place}"]
+    ran = subprocess.run(command, cwd=checked_out.parent, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     time = re.search(rf"^{ranks} ranks on Shallows: ([\d.]+) ns$", ran.stdout, re.MULTILINE)
-    assert float(time[1]) == pytest.approx(closed_form_ns(operation, ranks), abs=1e-6)
+    return float(time[1])
