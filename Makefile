@@ -5,7 +5,7 @@ PYTHON = python tests tools soak experiments
 # By name, since cargo fmt does not see modules that the lists of algorithms declare.
 RUST = $(shell find crates -name '*.rs')
 
-.PHONY: test rust rust-at-end python lint stubs pytest soak soak-core cases sbom fuzz fmt generate messages bench site wheel picture
+.PHONY: test rust rust-at-end python lint stubs pytest soak soak-core cases sbom fuzz fmt generate messages bench site wheel picture astra-sim
 
 # Rust's half beside Python's: each of them has minutes in which one core waits, such as for the core's single unit of code.
 test:
@@ -106,3 +106,7 @@ wheel:
 picture:
 	$(UV) python tools/gallery_pictures.py
 	$(UV) python tools/picture.py
+
+# ASTRA-sim with a network of Shallows, from a checkout of ASTRA-sim: docs/how-to/astra-sim.md. YAML=DIR: the sources of yaml-cpp.
+astra-sim:
+	$(UV) python tools/astra_sim.py "$(ASTRA)" $(if $(YAML),--yaml "$(YAML)")

@@ -38,6 +38,7 @@ void shallows_free(shallows *);
 
 uint32_t shallows_hosts(const shallows *);
 const char *shallows_host(const shallows *, uint32_t host); /* its name; null without such a host */
+uint64_t shallows_host_rate(const shallows *, uint32_t host); /* bit/s of the links that leave it; 0 without such a host */
 uint64_t shallows_now(const shallows *);
 
 /* Sends a message. done, if any, is called when its last byte has arrived, not when it has left. Messages of a pair share

@@ -35,6 +35,8 @@ pub struct Network {
     simulation: Mutex<Option<Box<Simulation>>>,
     shared: Shared,
     names: Vec<CString>,
+    /// The rate of each host's links together, in bit/s.
+    rates: Vec<u64>,
     /// The texts of the last error, the last counts and the last hash.
     texts: Mutex<[CString; 3]>,
 }
@@ -120,12 +122,25 @@ fn made(text: &str) -> Result<Network, String> {
     let plan: Value = shallows_spec::plan(&document)
         .map(|plan| serde_json::from_str(&plan).unwrap_or_default())
         .map_err(told)?;
-    let nodes = plan["nodes"].as_array().into_iter().flatten();
-    let hosts = nodes.filter(|node| node["host"] == true).filter_map(|node| node["name"].as_str());
-    let names = hosts.map(plain).collect();
+    let (names, rates) = hosts(&plan);
     let mut maker = Maker(shared.clone());
     let simulation = shallows_spec::load_with(&document, &mut maker, None).map_err(told)?;
-    Ok(Network { simulation: Mutex::new(Some(Box::new(simulation))), shared, names, texts: Mutex::default() })
+    let simulation = Mutex::new(Some(Box::new(simulation)));
+    Ok(Network { simulation, shared, names, rates, texts: Mutex::default() })
+}
+
+/// Names of the hosts in the plan, and the rates of the links that leave each.
+fn hosts(plan: &Value) -> (Vec<CString>, Vec<u64>) {
+    let list = |name: &str| plan[name].as_array().into_iter().flatten();
+    let mut leaving = std::collections::BTreeMap::<u64, u64>::new();
+    for port in list("ports") {
+        let (from, rate) = (port["from"].as_u64(), port["rate_bps"].as_u64());
+        let sum = leaving.entry(from.unwrap_or_default()).or_default();
+        *sum = sum.saturating_add(rate.unwrap_or_default());
+    }
+    let hosts = (0..).zip(list("nodes")).filter(|(_, node)| node["host"] == true);
+    let named = hosts.filter_map(|(place, node)| Some((plain(node["name"].as_str()?), place)));
+    named.map(|(name, place)| (name, leaving.get(&place).copied().unwrap_or_default())).unzip()
 }
 
 /// Makes a network from the text of an experiment. Null, and the faults in `error`, if there are some.
@@ -183,6 +198,15 @@ pub unsafe extern "C" fn shallows_hosts(network: *const Network) -> u32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shallows_host(network: *const Network, host: u32) -> *const c_char {
     unsafe { &*network }.names.get(host as usize).map_or(std::ptr::null(), |name| name.as_ptr())
+}
+
+/// The rates of the links that leave a host, together, in bit/s; 0 if there is none with this number.
+///
+/// # Safety
+/// See [`shallows_hosts`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shallows_host_rate(network: *const Network, host: u32) -> u64 {
+    unsafe { &*network }.rates.get(host as usize).copied().unwrap_or_default()
 }
 
 /// The present in ps.

@@ -63,6 +63,7 @@ fn a_message_is_matched_before_and_after_it_has_come() {
     unsafe {
         assert_eq!(CStr::from_ptr(shallows_host(net, 0)).to_str(), Ok("s0"));
         assert_eq!((shallows_hosts(net), shallows_host(net, 4).is_null()), (4, true));
+        assert_eq!([0, 3, 4].map(|host| shallows_host_rate(net, host)), [10_000_000_000, 10_000_000_000, 0]);
         assert_eq!(shallows_send(net, 0, 1, 5000, 7, Some(sent), about), 0);
         assert_eq!(shallows_recv(net, 1, 0, 5000, 7, Some(received), about), 0);
         assert_eq!(shallows_send(net, 0, 1, 5000, 7, None, null_mut()), 0);
