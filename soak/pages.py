@@ -50,7 +50,7 @@ END_S = 20.0
 LATE = f"its film did not end in {FILM_S:g} s"
 
 NONSENSE = ("x", "0.0.0", "0.1.2.3,", "-1.0.0.0", "9" * 150, "0.999999999.5.0", "7.1.0.1,7.1.0.1")
-"""What a page never sends as the parts of the film that it has."""
+"""A page never sends these as the parts of the film that it has."""
 
 
 def visit(draws: random.Random, place: Path) -> list[str]:
@@ -187,7 +187,7 @@ class _Reel:
         self._parts: list[np.ndarray[Any, Any]] = []
 
     def append(self, data: bytes) -> str:
-        """Takes over chunks; what was wrong about them."""
+        """Takes over chunks; returns their fault, or nothing."""
         at = 0
         while at < len(data):
             length = int.from_bytes(data[at : at + 4], "little")
@@ -203,14 +203,14 @@ class _Reel:
         return ""
 
     def digest(self) -> str:
-        """Of all states of all ports."""
+        """A hash of all states of all ports."""
         return hashlib.sha256(np.concatenate(self._parts, axis=1).tobytes()).hexdigest()
 
 
 async def _watch(
     client: httpx.AsyncClient, key: str, acts: random.Random, ends: float, films: tuple[str, dict[str, str]]
 ) -> str:
-    """Fetches a film until it is over or the reader leaves; what was wrong."""
+    """Fetches a film until it is over or the reader leaves; returns the fault, or nothing."""
     reel: _Reel | None = None
     while time.monotonic() < ends:
         if acts.random() < 0.1 and (wrong := await _lie(client, key, acts)):
@@ -238,7 +238,7 @@ async def _watch(
 
 
 async def _lie(client: httpx.AsyncClient, key: str, acts: random.Random) -> str:
-    """A request that no page makes; what was wrong about the answer."""
+    """A request that no page makes; returns the fault of the answer, or nothing."""
     path, expected = acts.choice(
         [
             (f"/live/{key}/films?have={acts.choice(NONSENSE)}", (200, 422)),
