@@ -1,6 +1,6 @@
 //! Opening and closing, and the limits of a window and of an empty network: RFC 9293 s.3.5, 3.6.
 
-use crate::bench::{HEADER, LINE, MS, MSS, close, pair, run, watch, with};
+use crate::bench::{HEADER, LINE, MS, MSS, US, close, pair, run, watch, with};
 use serde_json::json;
 
 /// On an empty network a message that the initial window holds takes its ideal time, to the picosecond:
@@ -129,4 +129,30 @@ fn the_link_limits_throughput_to_its_rate() {
     let done = run(with(document, json!({"warmup": "10ms", "duration": "110ms"})));
     close("goodput", done.flow("goodput_bps"), 1e10 * 1460.0 / 1500.0, 1e-4);
     close("utilisation", done.port("switch->r0", "utilisation"), 1.0, 1e-4);
+}
+
+/// One packet at a time is under way: the smoothed round trip of each transport's trace is that of the empty path.
+#[test]
+fn the_trace_has_the_round_trip_of_the_path() {
+    for (profile, cc) in [
+        ("datacentre", "newreno"),
+        ("roce", "timely"),
+        ("uec", "nscc"),
+        ("ndp", "line-rate"),
+        ("homa", "line-rate"),
+    ] {
+        let mut document =
+            pair(json!({}), json!({"kind": "messages", "bytes": "1000B", "interval": "1ms", "count": 20}));
+        document["transport"] = json!({"profile": profile, "cc": cc});
+        if ["uec", "ndp"].contains(&profile) {
+            document["queue"] = json!({"kind": "trimming", "limit": "100KB"});
+        }
+        if profile == "homa" {
+            document["priority"] = json!({"0": {}, "1": {}, "2": {}, "3": {}, "4": {}, "5": {}, "6": {}, "7": {}});
+        }
+        document["probe"] = json!({"flow_trace": "5ms"});
+        let trips = run(with(document, json!({"duration": "21ms"}))).column("flow_trace", "srtt_ps");
+        let last = trips.last().expect("a row") / US as f64;
+        assert!((100.0..105.0).contains(&last), "{profile}: {trips:?}");
+    }
 }
