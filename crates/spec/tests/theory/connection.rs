@@ -148,7 +148,8 @@ fn the_trace_has_the_round_trip_of_the_path() {
             document["queue"] = json!({"kind": "trimming", "limit": "100KB"});
         }
         if profile == "homa" {
-            document["priority"] = json!({"0": {}, "1": {}, "2": {}, "3": {}, "4": {}, "5": {}, "6": {}, "7": {}});
+            document["priority"] =
+                json!({"0": {}, "1": {}, "2": {}, "3": {}, "4": {}, "5": {}, "6": {}, "7": {}});
         }
         document["probe"] = json!({"flow_trace": "5ms"});
         let trips = run(with(document, json!({"duration": "21ms"}))).column("flow_trace", "srtt_ps");
