@@ -61,6 +61,18 @@ fn what_another_backend_runs_is_no_fault_of_the_document() {
     assert_eq!(fault.hint, "run with --backend linux");
 }
 
+/// RFC 7323 s.2.3: the largest window, 1 GiB, is a window.
+#[test]
+fn the_largest_window_is_allowed() {
+    for key in ["initial_window", "cwnd_floor", "ssthresh_floor"] {
+        let path = format!("transport.{key}");
+        let faults =
+            |bytes: u64| faults_of(&with(&[(path.as_str(), json!(format!("{bytes}B")))]).to_string());
+        assert_eq!(faults(1 << 30), [""; 0], "{key}");
+        assert_eq!(faults((1 << 30) + 1).len(), 1, "{key}");
+    }
+}
+
 /// The table of wrong documents is the snapshot: each change to a good document, and the message it gets.
 #[test]
 fn wrong_documents_are_told_what_is_wrong() {
