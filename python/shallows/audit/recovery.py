@@ -37,6 +37,14 @@ def _again(one: Connection) -> tuple[np.ndarray, np.ndarray]:
     return now[by_time], before[by_time]
 
 
+def _least(one: Connection, at: int) -> int:
+    """The shortest timer that may expire at `at`, in ps. Before a round trip is measured it is the first one."""
+    least = picoseconds(one.settings["min_rto"])
+    if len(one.ack_at) and at > int(one.ack_at[0]):
+        return least
+    return min(least, picoseconds(one.settings["initial_rto"]))  # RFC 6298 s.2.1
+
+
 @rule(
     "retransmission",
     "RFC 6675 s.4 and s.5, RFC 5681 s.3.2, RFC 8985 s.6.2, RFC 6298 s.5: a loss is known first",
@@ -47,7 +55,6 @@ def repairs_with_cause(trace: Trace) -> Iterator[Breach]:
 
     for one in _lossy(trace, "retransmission"):
         again, before = _again(one)
-        least = picoseconds(one.settings["min_rto"])
         base = np.maximum.accumulate(one.ack)
         duplicate = (one.gained == 0) | (one.held > 0)
         news = np.concatenate([one.sent_at[:1], one.ack_at[one.gained > 0]])
@@ -66,6 +73,7 @@ def repairs_with_cause(trace: Trace) -> Iterator[Breach]:
                 signs += int(((one.sent_at > sent) & (one.sent_at < at) & (one.end <= una)).any())
             held = int(one.held[low:high].max(initial=0))
             since = news[np.searchsorted(news, at, side="right") - 1]
+            least = _least(one, at)
             if plain and una < recovering:
                 # RFC 6582 s.4 "Impatient": the first partial acknowledgement alone restarts the timer.
                 first = int(np.searchsorted(news, began, side="right"))
@@ -95,7 +103,7 @@ def waits_for_timer(trace: Trace) -> Iterator[Breach]:
     for one in _lossy(trace, "timer"):
         again, before = _again(one)
         settings = one.settings
-        least, most = picoseconds(settings["min_rto"]), picoseconds(settings["max_rto"])
+        most = picoseconds(settings["max_rto"])
         gaps: dict[int, int] = {}
         timed: set[int] = set()
         news = set(one.ack_at[one.gained > 0].tolist())
@@ -114,7 +122,9 @@ def waits_for_timer(trace: Trace) -> Iterator[Breach]:
                 continue  # RFC 6298 s.5.1: a timer that runs goes on when something is sent.
             gap = at - sent
             before_that = gaps.get(last)
-            wanted = least if before_that is None else min(before_that * int(settings["rto_backoff"]), most)
+            wanted = _least(one, at)
+            if before_that is not None:
+                wanted = min(before_that * int(settings["rto_backoff"]), most)
             if gap < wanted or (before_that is not None and gap > wanted + 1):
                 text = f"flow {one.number} sends byte {one.seq[place]} again {gap} ps after the last time"
                 yield Breach(f"{text}, and {wanted} are due", at, one.place)
