@@ -38,7 +38,7 @@ def _again(one: Connection) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _least(one: Connection, at: int) -> int:
-    """The shortest timer that may expire at `at`, in ps. Before a round trip is measured it is the first one."""
+    """The shortest timer that may expire at `at`, in ps: the first one until a round trip is measured."""
     least = picoseconds(one.settings["min_rto"])
     if len(one.ack_at) and at > int(one.ack_at[0]):
         return least
