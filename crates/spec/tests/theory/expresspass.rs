@@ -32,6 +32,13 @@ fn sum(run: &Run, table: &str, column: &str) -> u64 {
     run.column(table, column).iter().sum::<f64>() as u64
 }
 
+/// A request without an answer goes again after 1, 2, 4, 8 ... ms: four times in 20 ms.
+#[test]
+fn requests_without_an_answer_go_again_ever_later() {
+    let done = run(incast(1, 1, json!({"duration": "20ms", "port": {"switch->r0": {"loss": 1.0}}})));
+    assert_eq!((sum(&done, "flows", "timeouts"), sum(&done, "credits", "sent")), (4, 0));
+}
+
 /// The books: each credit was used, wasted or dropped once all is over, a packet left for each that was used, and nothing but credits was dropped.
 fn books(done: &Run) {
     assert!(done.simulation.books().balance());

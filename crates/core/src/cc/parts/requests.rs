@@ -167,3 +167,35 @@ impl Requests {
         self.remaining
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked() -> Requests {
+        let mut requests = Requests::new(Some(1000), 1460, Time::ZERO);
+        let data = Outgoing { kind: Kind::Data, again: false, remaining: 1000, srtt: Span::us(10) };
+        assert_eq!(requests.turn(&data, Time::ZERO), Some((Turn::Join, Time::ZERO)));
+        requests.echoed(Span::us(10), true, Time::ZERO + Span::us(5));
+        assert!(!requests.paused());
+        requests
+    }
+
+    /// A flow whose data have all come waits for a rate before more leave. One that has taken its leave has no rate to wait for.
+    #[test]
+    fn a_flow_pauses_when_all_has_come_unless_it_has_left() {
+        let mut idle = asked();
+        idle.acknowledged(999);
+        assert!(!idle.paused());
+        idle.acknowledged(1);
+        assert!(idle.paused());
+        let mut left = asked();
+        let fin = Outgoing { kind: Kind::Fin, again: false, remaining: 0, srtt: Span::us(10) };
+        assert_eq!(left.turn(&fin, Time::ZERO + Span::us(6)), Some((Turn::Leave, Time::ZERO)));
+        left.acknowledged(1000);
+        left.hold();
+        left.ask_now(true, Time::ZERO + Span::us(7));
+        assert!(!left.paused());
+        assert_eq!(left.at(None), Time::MAX);
+    }
+}
