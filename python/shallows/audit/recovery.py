@@ -215,14 +215,17 @@ def goes_back(trace: Trace) -> Iterator[Breach]:
         back = np.flatnonzero(seq[1:] < end[:-1]) + 1
         gaps = np.flatnonzero(seq[1:] > np.maximum.accumulate(end)[:-1]) + 1
         landed, ack = (answers[key].to_numpy().astype("i8") for key in ("landed_ps", "seq"))
-        nak = answers["nak"].to_numpy() == 1
+        nak, timeout = answers["nak"].to_numpy() == 1, picoseconds(settings["timeout"])
         for place in np.sort(np.concatenate([back, gaps])).tolist():
             known = int(np.searchsorted(landed, at[place], side="right"))
             una = int(ack[:known].max(initial=0))
             before = int(np.searchsorted(landed, at[place - 1], side="left"))
             asked = nak[before:known].any()
             news = int(landed[:known].max(initial=int(at[0])))
-            silent = at[place] - min(news, int(at[place - 1])) >= picoseconds(settings["timeout"])
+            silent = at[place] - min(news, int(at[place - 1])) >= timeout
+            # A timer may have expired before the answer that came while the repeat waited for its port.
+            quiet = landed[before:known] - np.concatenate([at[:1], landed])[before:known]
+            silent = silent or bool((quiet >= timeout).any())
             if place in gaps or seq[place] != una or not (asked or silent):
                 text = f"flow {data['flow'][0]} goes to byte {seq[place]} after {end[place - 1]}"
                 yield Breach(f"{text}, and {una} is the first missing", int(at[place]), str(data["src"][0]))

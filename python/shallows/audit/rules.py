@@ -236,6 +236,8 @@ def followed(trace: Trace, rule: str) -> Iterator[tuple[str, pl.DataFrame]]:
     for port, rows in trace.switched.items():
         if rows["came"].null_count():
             trace.skip(rule, "a switch makes packets or sends them back")
+        elif port in trace.mistakable:
+            trace.skip(rule, "acknowledgements that are alike leave a switch by several ports")
         else:
             yield port, rows
 

@@ -137,8 +137,8 @@ class Trace:
 
         rows = self._rows.with_row_index("row")
         landed = rows.lazy().filter(pl.col("landed_ps").is_not_null() & (pl.col("lost") == 0))
-        landings = landed.select("name", pl.col("to").alias("node"), pl.col("landed_ps").alias("came"),
-                                 pl.col("row").alias("landing"))  # fmt: skip
+        then = {"to": "node", "landed_ps": "came", "row": "landing"}
+        landings = landed.select("name", "held", *then).rename(then)
         if len(self.losses):
             lost = self.losses.lazy().select(
                 "name", pl.col("from").alias("node"), pl.col("time_ps").alias("came")
@@ -147,14 +147,15 @@ class Trace:
             nth = pl.int_range(pl.len()).over("name", "node", "came").alias("nth")
             lost, landings = lost.with_columns(nth), landings.with_columns(nth)
             landings = landings.join(lost, on=["name", "node", "came", "nth"], how="anti").drop("nth")
-        nth = pl.int_range(pl.len(), dtype=pl.UInt32).over("name", "node").alias("nth")
+        nth = pl.int_range(pl.len(), dtype=pl.UInt32).over("name", "held", "node").alias("nth")
         landings = landings.sort("came").with_columns(nth).drop("came").collect().lazy()
-        left = rows.lazy().select("name", pl.col("from").alias("node"), "row", "time_ps").sort("time_ps")
-        left = left.drop("time_ps").with_columns(nth).collect().lazy()
-        # Acknowledgements can be alike; a landing that is left over has the greatest number.
-        joined = left.join(landings, on=["name", "node", "nth"], how="left").select("row", "landing")
+        left = rows.lazy().select("name", "held", pl.col("from").alias("node"), "row", "time_ps")
+        left = left.sort("time_ps").drop("time_ps").with_columns(nth).collect().lazy()
+        # Acknowledgements can be alike but for what they hold. A landing left over has the greatest number.
+        same = ["name", "held", "node", "nth"]
+        joined = left.join(landings, on=same, how="left").select("row", "landing")
         landing = joined.sort("row").collect()["landing"]
-        kept = landings.join(left, on=["name", "node", "nth"], how="anti").collect()["landing"]
+        kept = landings.join(left, on=same, how="anti").collect()["landing"]
         before = {"landed_ps": "came", "port": "came_by", "ecn": "ecn_before", "trimmed": "trimmed_before",
                   "size": "size_before"}  # fmt: skip
         columns = [rows[name].gather(landing).alias(then) for name, then in before.items()]
@@ -186,6 +187,15 @@ class Trace:
             port: self.hops.slice(begin, length)
             for begin, (port, length, switch) in zip(begins, sizes.iter_rows(), strict=True) if switch == 1
         }  # fmt: skip
+
+    @cached_property
+    def mistakable(self) -> set[str]:
+        """Ports by which a packet left whose like left the same node by another port."""
+        import polars as pl
+
+        plain = self.hops.lazy().filter((pl.col("payload") == 0) & (pl.col("is_switch") == 1))
+        alike = plain.select("port", ways=pl.col("port").n_unique().over("name", "held", "from"))
+        return set(alike.filter(pl.col("ways") > 1).select("port").unique().collect()["port"])
 
     @cached_property
     def connections(self) -> list[Connection]:
