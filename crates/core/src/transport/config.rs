@@ -5,10 +5,11 @@ use super::expresspass;
 use super::homa::{self, HomaSettings};
 use super::ndp::{self, NdpSettings};
 use super::profiles::{Other, Transport};
+use super::resume::Saved;
 use super::roce::{RoceSettings, Rules};
 use super::settings::{
-    AppLimitChecks, Codepoint, ControlEct, Counted, EchoMode, EcnAcks, EcnMode, LossDetection, MAX_WINDOW,
-    Opening, TransportSettings,
+    AppLimitChecks, Codepoint, ControlEct, Counted, EchoMode, EcnAcks, EcnMode, GrowthCap, LossDetection,
+    MAX_WINDOW, Opening, TransportSettings,
 };
 use super::uec::{self, UecSettings};
 use crate::cc::{Algorithm, EcnUse, WindowRules};
@@ -111,6 +112,10 @@ pub struct Config {
     pub reports_held: bool,
     /// Only whole segments of a window let segments out.
     pub whole_windows: bool,
+    /// A window that its sender does not fill grows to a bound.
+    pub caps_growth: bool,
+    /// For connections that resume from a saved window.
+    pub resume: Option<Saved>,
     /// The congestion control answers marks one by one: they do not stop growth of themselves.
     pub counts_marks: bool,
 }
@@ -210,6 +215,8 @@ impl Config {
             // A receiver that runs ahead conceals losses, so it reports no hole.
             reports_held: s.sack && s.ack_ahead.is_none(),
             whole_windows: s.window_counts == Counted::Segments,
+            caps_growth: s.growth_cap == GrowthCap::MaxFlight,
+            resume: Saved::of(s),
             counts_marks: echo == EchoMode::Counted && wanted == EcnUse::Counted,
             kind: match &transport.other {
                 Other::None => TransportKind::Tcp,

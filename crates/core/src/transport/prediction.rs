@@ -20,7 +20,11 @@ impl Config {
     pub(super) fn can_predict(&self) -> bool {
         let s = &self.settings;
         let plain_acks = !self.explicit && !self.samples && !self.rack && self.echo != EchoMode::Counted;
-        let plain_window = s.arithmetic == Arithmetic::Exact && !self.whole_windows && !s.prr_on_ecn;
+        let plain_window = s.arithmetic == Arithmetic::Exact
+            && !self.whole_windows
+            && !s.prr_on_ecn
+            && !self.caps_growth
+            && self.resume.is_none();
         let plain_sending = s.burst == 1 && !s.nagle;
         let exact_rtt = s.rtt_by == RttBy::Timestamps;
         plain_acks && plain_window && plain_sending && exact_rtt && s.ece_growth != EceGrowth::CutFirst

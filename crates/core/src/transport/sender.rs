@@ -11,6 +11,7 @@ use super::explicit::Explicit;
 use super::half::{Half, State};
 use super::rates::Rates;
 use super::recovery::Recovery;
+use super::resume::Resumption;
 use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::timers::{EarlyTimer, Pacing};
@@ -49,6 +50,8 @@ pub struct Sender {
     pub ecn: EcnState,
     /// How far the window is used.
     pub(super) usage: Usage,
+    /// Careful resume, as long as it has a part in the window.
+    pub(super) resume: Option<Box<Resumption>>,
     /// Next number to send (SND.NXT); falls back after a timeout.
     pub next: u64,
     /// One beyond the highest number ever sent.
@@ -82,6 +85,7 @@ impl Sender {
             rates: config.samples.then(Box::default),
             ecn: EcnState { agreed: config.ecn, echoed: false, send_cwr: false, ace: (0, 0) },
             usage: Usage::default(),
+            resume: config.resume.is_some().then(Box::default),
             next: 0,
             high: 0,
             reduced_until: 0,

@@ -41,8 +41,13 @@ impl Sender {
         let high = self.high;
         if config.explicit {
             self.pump_explicit(config, net)
+        } else if self.resume.is_some() {
+            self.pump_resuming(config, net)
         } else {
             self.pump_data(config, net)
+        }
+        if config.caps_growth {
+            self.note_flight(config);
         }
         if config.rules.arithmetic.in_segments() {
             self.note_use(high, config);
@@ -174,7 +179,9 @@ impl Sender {
         let timeout = self.rtt.rto(&config.settings);
         if config.settings.idle_restart && self.high > 0 && idle > timeout {
             let timeouts = idle.as_ps().div_ceil(timeout.as_ps().max(1)).min(64) as u32;
+            let before = self.half.window.bytes();
             self.with_cc(config, net.now, |cc, cx| cc.on_idle(timeouts, cx));
+            self.forget_flight(before);
         }
     }
 

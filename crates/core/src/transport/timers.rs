@@ -143,6 +143,9 @@ impl Sender {
         if let Some(rate) = self.half.window.cc().pacing_rate() {
             self.pacing.postpone(rate.transmit(Bytes(size)), now);
         }
+        if let Some(resume) = &self.resume {
+            self.pacing.postpone(resume.interval(size), now);
+        }
     }
 }
 

@@ -13,6 +13,8 @@ use super::sender::Sender;
 pub struct Usage {
     /// The window, not the application, ended the last sending.
     pub(super) window_limited: bool,
+    /// Most bytes in flight since the last reduction, where a cap on growth asks (`rate_limited.rs`).
+    pub(super) max_flight: u64,
     /// One beyond the last short segment (`snd_sml`).
     pub(super) short_end: u64,
     /// `is_cwnd_limited`.
