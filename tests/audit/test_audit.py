@@ -49,6 +49,19 @@ VARIANTS = {
     "repeated": {"transport": {"cc": "newreno", "sack": False, "ack_repeats": 4}},
     "ahead": {"transport": {"cc": "newreno", "ack_ahead": "5pkt"}},
     "hidden": {"transport": {"cc": "dctcp", "hide_marks": True}},
+    "capped": {
+        "transport": {"cc": "cubic", "validate_cwnd": False, "growth_cap": "max-flight"},
+        "traffic": {"short": SHORT},
+    },
+    "resumed": {
+        "queue": {"kind": "drop-tail", "limit": "60pkt"},
+        "transport": {"cc": "newreno", "saved_cwnd": "400pkt", "saved_rtt": "100us"},
+    },
+    "resumed by proportion": {
+        "queue": {"kind": "drop-tail", "limit": "60pkt"},
+        "transport": {"cc": "cubic", "prr": True, "saved_cwnd": "400pkt", "saved_rtt": "100us",
+                      "loss_detection": "rack"},
+    },
 }
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from shallows.audit.quantities import level
 from shallows.audit.rule import Breach, rule
-from shallows.audit.windows import Connection
+from shallows.audit.windows import Connection, resumes
 
 if TYPE_CHECKING:
     from shallows.audit.trace import Trace
@@ -144,6 +144,8 @@ def _lossy(trace: Trace, name: str, detection: str) -> Iterator[Connection]:
             continue
         if any(one.settings[key] != value for key, value in usual.items()):
             trace.skip(name, "a receiver misbehaves, or a window or a pipe is counted otherwise")
+        elif resumes(one.settings):
+            trace.skip(name, "connections resume from a saved window")
         elif one.settings["prr_on_ecn"] and one.echo.any():
             trace.skip(name, "a reduction for marks is spread over a round trip")
         elif not len(one.cwnd) or np.isnan(one.cwnd).any() or one.paced:

@@ -127,10 +127,17 @@ def _judged(
         if controls is None or cc["kind"] in controls:
             if _odd(one.settings):
                 trace.skip(name, "windows are counted in whole segments or by acknowledgements")
+            elif resumes(one.settings) and name in ("growth", "cut"):
+                trace.skip(name, "connections resume from a saved window")
             else:
                 yield one, cc
         else:
             trace.skip(name, "a control has no such law in the audit")
+
+
+def resumes(settings: Mapping[str, Any]) -> bool:
+    """Whether connections jump to a part of a saved window, and retreat from it (RFC 9959)."""
+    return settings.get("saved_cwnd", "none") != "none"
 
 
 def _odd(settings: Mapping[str, Any]) -> bool:
