@@ -59,8 +59,13 @@ VARIANTS = {
     },
     "resumed by proportion": {
         "queue": {"kind": "drop-tail", "limit": "60pkt"},
-        "transport": {"cc": "cubic", "prr": True, "saved_cwnd": "400pkt", "saved_rtt": "100us",
-                      "loss_detection": "rack"},
+        "transport": {
+            "cc": "cubic",
+            "prr": True,
+            "saved_cwnd": "400pkt",
+            "saved_rtt": "100us",
+            "loss_detection": "rack",
+        },
     },
 }
 
