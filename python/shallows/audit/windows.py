@@ -112,9 +112,10 @@ def _mss(settings: Mapping[str, Any]) -> int:
     return (level(str(settings["mss"])) or (0, False))[0]
 
 
-def _judged(
+def judged(
     trace: Trace, name: str, controls: set[str] | None
 ) -> Iterator[tuple[Connection, Mapping[str, Any]]]:
+    """Connections that the rule `name` can judge, with their controls' settings."""
     loads = trace.experiment["traffic"].values()
     own = [load.get("transport", {}) for load in loads]
     kinds = {one["cc"]["kind"] for one in own if "cc" in one}
@@ -150,7 +151,7 @@ def keeps_window(trace: Trace) -> Iterator[Breach]:
     """New data leave only within the congestion window, which counts from what is acknowledged."""
     import numpy as np
 
-    for one, _ in _judged(trace, "window", None):
+    for one, _ in judged(trace, "window", None):
         if np.isnan(one.cwnd).any() or one.settings["burst"] != 1:
             trace.skip("window", "a window bounds nothing, or senders gather segments")
             continue
@@ -178,7 +179,7 @@ def grows_by_rule(trace: Trace) -> Iterator[Breach]:
     """A window grows by no more than its acknowledgements allow, from the initial window on."""
     import numpy as np
 
-    for one, _ in _judged(trace, "growth", RENO | {"cubic"}):
+    for one, _ in judged(trace, "growth", RENO | {"cubic"}):
         mss, cc = one.mss, one.settings["cc"]["kind"]
         if not len(one.cwnd) or np.isnan(one.cwnd).any():
             continue
@@ -221,7 +222,7 @@ def cuts_by_rule(trace: Trace) -> Iterator[Breach]:
     """A window falls on an ECN-Echo by the control's share, on a loss to a share of the flight."""
     import numpy as np
 
-    for one, cc in _judged(trace, "cut", RENO | {"cubic"}):
+    for one, cc in judged(trace, "cut", RENO | {"cubic"}):
         mss = one.mss
         floor = level(str(one.settings["cwnd_floor"])) or (0, False)
         least = floor[0] * (mss if floor[1] else 1)
@@ -276,7 +277,7 @@ def estimates_marks(trace: Trace) -> Iterator[Breach]:
     """DCTCP's alpha, computed again from its acknowledgements, is the recorded one."""
     import numpy as np
 
-    for one, cc in _judged(trace, "alpha", {"dctcp"}):
+    for one, cc in judged(trace, "alpha", {"dctcp"}):
         alpha, acked, marked, window_end = cc["initial_alpha"], 0, 0, 0
         highest = np.concatenate([[0], np.maximum.accumulate(one.end)])
         sent = highest[np.searchsorted(one.sent_at, one.ack_at, side="left")] + (one.ack_at > one.closed)
@@ -306,7 +307,7 @@ def reduces_by_marks(trace: Trace) -> Iterator[Breach]:
     """Prague's alpha follows from the counts of marks, and a window falls by its share once a round trip."""
     import numpy as np
 
-    for one, cc in _judged(trace, "prague", {"prague"}):
+    for one, cc in judged(trace, "prague", {"prague"}):
         if one.settings["ack_every"] != 1 or not len(one.cwnd):
             trace.skip("prague", "an acknowledgement counts several segments")
             continue
