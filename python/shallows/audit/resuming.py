@@ -29,7 +29,7 @@ def _outstanding(one: Connection) -> np.ndarray:
 
 @rule(
     "cap",
-    "draft-ietf-ccwg-ratelimited-increase s.3, rule 2: cwnd is no larger than limit(maxFS) while FlightSize < cwnd",
+    "draft-ietf-ccwg-ratelimited-increase s.3, rule 2: cwnd is at most limit(maxFS) if FlightSize < cwnd",
 )
 def grows_to_cap(trace: Trace) -> Iterator[Breach]:
     """A window grows to no more than a round trip would make of the most data that was in flight."""
@@ -64,7 +64,7 @@ def grows_to_cap(trace: Trace) -> Iterator[Breach]:
     "resume", "RFC 9959 s.3.2, s.3.3 and s.3.5: one jump to half of the saved window, and a retreat from it"
 )
 def resumes_with_care(trace: Trace) -> Iterator[Breach]:
-    """A window jumps once, to its due, over a path that is confirmed, and congestion leaves half of PipeSize."""
+    """A window jumps once, to its due, over a confirmed path, and congestion leaves half of PipeSize."""
     import numpy as np
 
     loads = [load.get("transport", {}) for load in trace.experiment["traffic"].values()]
@@ -118,25 +118,29 @@ def _jump(one: Connection, rises: list[int], reached: np.ndarray) -> Iterator[Br
         yield Breach(f"{name} jumps before its initial data is acknowledged", at, one.place)
         return
     asked = np.searchsorted(np.maximum.accumulate(one.end), one.ack[:known], side="left")
-    least = int((one.ack_at[:known] - one.sent_at[np.minimum(asked, len(one.sent_at) - 1)]).min())
+    trips = one.ack_at[:known] - one.sent_at[np.minimum(asked, len(one.sent_at) - 1)]
+    least = int(trips.min())
     saved = picoseconds(one.settings["saved_rtt"])
     if 2 * least <= saved or least > 10 * saved:
         yield Breach(f"{name} jumps with a least round trip of {least} ps", at, one.place)
-    yield from _retreat(one, (at, least, due), known, reached)
+    yield from _retreat(one, (at, int(trips[-1]), due), known, reached)
 
 
 def _retreat(
     one: Connection, jump: tuple[int, int, float], known: int, reached: np.ndarray
 ) -> Iterator[Breach]:
-    """The first congestion after the jump, unless all unvalidated packets are acknowledged by then."""
+    """The first congestion after a jump that is filled, unless all its packets are acknowledged by then."""
     import numpy as np
 
-    at, least, due = jump
+    at, trip, due = jump
     outstanding = _outstanding(one)
     first = int(one.end[one.sent_at < at].max(initial=0))
     full = one.sent_at[(one.sent_at >= at) & (outstanding + one.mss > due)]
     news = one.ack_at[reached > first]
-    over = min([at + least, *full[:1].tolist(), *news[:1].tolist()])
+    over = int(full[0]) if len(full) else at + trip + 1
+    # RFC 9959 s.3.3: an acknowledgement or a round trip ends the jump of a sender that does not fill it.
+    if over > min([at + trip, *news[:1].tolist()]):
+        return
     last = int(one.end[one.sent_at <= over].max(initial=0))
     marks = one.ack_at[(one.ack_at > at) & one.echo]
     sign = min([one.until, *marks[:1].tolist()])
@@ -151,6 +155,8 @@ def _retreat(
     # PipeSize: the flight at the jump, and all that is delivered since. An acknowledgement that does not
     # move on reports a segment at most.
     flight = int(outstanding[one.sent_at <= at][-1:].max(initial=0))
+    if due - one.mss <= flight + int(reached[one.ack_at <= over].max(initial=0) - reached[known - 1]):
+        return  # No more is in flight than PipeSize.
     moved = int(reached[till - 1] - reached[known - 1])
     still = int(((one.gained == 0) | (one.held > 0))[known:till].sum()) * one.mss
     most = max((flight + moved + still) / 2, one.mss)

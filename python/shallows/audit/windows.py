@@ -155,6 +155,9 @@ def keeps_window(trace: Trace) -> Iterator[Breach]:
         if np.isnan(one.cwnd).any() or one.settings["burst"] != 1:
             trace.skip("window", "a window bounds nothing, or senders gather segments")
             continue
+        if one.settings["prr_on_ecn"] and one.echo.any():
+            trace.skip("window", "a reduction for marks is spread over a round trip")
+            continue
         new = one.sent_at < one.until
         at, end = one.sent_at[new], one.end[new]
         known = np.searchsorted(one.ack_at, at, side="right")
@@ -190,7 +193,10 @@ def grows_by_rule(trace: Trace) -> Iterator[Breach]:
                 f"flow {one.number} begins with a window of {one.cwnd[0]:.0f} bytes, and {first} are allowed"
             )
             yield Breach(text, int(one.row_at[0]), one.place)
-        slow = np.minimum(one.gained, one.settings["slow_start_limit"] * mss)
+        # RFC 9406 s.4.3: L = 8 where HyStart++ ends the first slow start.
+        plus = one.settings["cc"].get("slow_start") == "hystart++"
+        most = max(one.settings["slow_start_limit"], 8.0 * plus)
+        slow = np.minimum(one.gained, most * mss)
         before = one.cwnd[np.maximum(np.searchsorted(one.row_at, one.ack_at, side="left"), 1) - 1]
         # RFC 9438 s.4.4: a target is at most 1.5 windows, so a window's acknowledgements add half of one.
         steady = one.gained * (0.5 if cc == "cubic" else mss / before)

@@ -5,7 +5,6 @@ use super::expresspass;
 use super::homa::{self, HomaSettings};
 use super::ndp::{self, NdpSettings};
 use super::profiles::{Other, Transport};
-use super::resume::Saved;
 use super::roce::{RoceSettings, Rules};
 use super::settings::{
     AppLimitChecks, Codepoint, ControlEct, Counted, EchoMode, EcnAcks, EcnMode, GrowthCap, LossDetection,
@@ -114,8 +113,8 @@ pub struct Config {
     pub whole_windows: bool,
     /// A window that its sender does not fill grows to a bound.
     pub caps_growth: bool,
-    /// For connections that resume from a saved window.
-    pub resume: Option<Saved>,
+    /// Connections resume from a saved window.
+    pub resumes: bool,
     /// The congestion control answers marks one by one: they do not stop growth of themselves.
     pub counts_marks: bool,
 }
@@ -216,7 +215,7 @@ impl Config {
             reports_held: s.sack && s.ack_ahead.is_none(),
             whole_windows: s.window_counts == Counted::Segments,
             caps_growth: s.growth_cap == GrowthCap::MaxFlight,
-            resume: Saved::of(s),
+            resumes: s.saved_cwnd.is_some(),
             counts_marks: echo == EchoMode::Counted && wanted == EcnUse::Counted,
             kind: match &transport.other {
                 Other::None => TransportKind::Tcp,

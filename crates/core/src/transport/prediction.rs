@@ -24,7 +24,7 @@ impl Config {
             && !self.whole_windows
             && !s.prr_on_ecn
             && !self.caps_growth
-            && self.resume.is_none();
+            && !self.resumes;
         let plain_sending = s.burst == 1 && !s.nagle;
         let exact_rtt = s.rtt_by == RttBy::Timestamps;
         plain_acks && plain_window && plain_sending && exact_rtt && s.ece_growth != EceGrowth::CutFirst

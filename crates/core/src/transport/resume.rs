@@ -63,6 +63,7 @@ enum Phase {
 /// A connection that resumes.
 #[derive(Debug)]
 pub struct Resumption {
+    saved: Saved,
     phase: Phase,
     /// One beyond the initial data: all that was sent before the first acknowledgement.
     initial_end: Option<u64>,
@@ -82,9 +83,11 @@ pub struct Resumption {
     held: u64,
 }
 
-impl Default for Resumption {
-    fn default() -> Self {
-        Resumption {
+impl Resumption {
+    /// A connection begins that resumes, if the settings say so.
+    pub(super) fn begin(settings: &TransportSettings) -> Option<Box<Self>> {
+        let begun = |saved| Resumption {
+            saved,
             phase: Phase::Reconnaissance,
             initial_end: None,
             rtts: None,
@@ -94,11 +97,10 @@ impl Default for Resumption {
             first: 0,
             last: 0,
             held: 0,
-        }
+        };
+        Saved::of(settings).map(begun).map(Box::new)
     }
-}
 
-impl Resumption {
     /// RFC 9959 s.4.3.2: the time between an unvalidated packet of so many bytes and the next, by the present round trip. The window
     /// here counts payload, so the packet does too.
     pub(super) fn interval(&self, size: u64) -> Span {
@@ -219,8 +221,8 @@ impl Sender {
     }
 
     fn pass_phase(&mut self, config: &Config, now: Time) {
-        let (Some(resume), Some(saved)) = (&self.resume, config.resume) else { return };
-        let una = self.half.una;
+        let Some(resume) = &self.resume else { return };
+        let (saved, una) = (resume.saved, self.half.una);
         match resume.phase {
             Phase::Reconnaissance => {}
             Phase::Unvalidated => {
@@ -287,7 +289,8 @@ impl Sender {
     /// RFC 9959 s.3.3, on entry; or back to normal where the round trip does not confirm the path (s.3.2, s.4.2.1).
     fn jump(&mut self, config: &Config, now: Time) {
         let (flight, high, cwnd) = (self.flight(config), self.high, self.half.window.bytes());
-        let (Some(resume), Some(saved)) = (&mut self.resume, config.resume) else { return };
+        let Some(resume) = &mut self.resume else { return };
+        let saved = resume.saved;
         let Some((least, _)) = resume.rtts else { return };
         let jump = saved.jump.min(config.rules.cwnd_max as u64);
         if saved.is_too_short(least) || saved.is_too_long(least) || jump <= cwnd {

@@ -85,7 +85,7 @@ impl Sender {
             rates: config.samples.then(Box::default),
             ecn: EcnState { agreed: config.ecn, echoed: false, send_cwr: false, ace: (0, 0) },
             usage: Usage::default(),
-            resume: config.resume.is_some().then(Box::default),
+            resume: Resumption::begin(&config.settings),
             next: 0,
             high: 0,
             reduced_until: 0,
