@@ -64,7 +64,7 @@ impl Sender {
             Some(held) if held.blocks > 0 => self.read_sack(held.sacked(), packet, config, net.now),
             _ => 0,
         };
-        if self.resume.is_some() {
+        if self.usage.resume.is_some() {
             self.note_sacked();
         }
         let ece = self.ecn.agreed
@@ -92,7 +92,7 @@ impl Sender {
         {
             self.with_capped_cc(config, net.now, |cc, cx| cc.grow(&ack, cx));
         }
-        if self.resume.is_some() {
+        if self.usage.resume.is_some() {
             self.pass_phases(config, net.now);
         }
         self.ecn.echoed = ece;
@@ -273,7 +273,7 @@ impl Sender {
     pub(super) fn congested(&mut self, why: Congestion, flight: u64, config: &Config, now: Time) {
         let before = self.half.window.bytes();
         self.with_cc(config, now, |cc, cx| cc.on_congestion(why, flight, cx));
-        if self.resume.is_some() {
+        if self.usage.resume.is_some() {
             self.retreat(why, config, now);
         }
         self.forget_flight(before);
@@ -366,7 +366,7 @@ impl Sender {
                 self.losses.on_round_trip(net.now - packet.stamp);
                 if config.settings.lost_syns.is_some_and(|most| self.rtt.timeouts >= most) {
                     self.with_cc(config, net.now, |cc, cx| cc.on_lost_syn(cx));
-                    self.resume = None; // RFC 9959 s.3.2: a lost packet is congestion
+                    self.usage.resume = None; // RFC 9959 s.3.2: a lost packet is congestion
                 }
                 self.rtt.progress();
                 self.half.rto_at = Time::MAX;

@@ -168,7 +168,7 @@ impl TransportSettings {
 
 impl Sender {
     fn phase(&self) -> Option<Phase> {
-        self.resume.as_ref().map(|resume| resume.phase)
+        self.usage.resume.as_ref().map(|resume| resume.phase)
     }
 
     /// RFC 9959 s.3.3 (appendix A: "CWND is not increased") and s.3.5.
@@ -185,7 +185,7 @@ impl Sender {
     #[inline]
     pub(super) fn note_delivery(&mut self, heard: Heard, sacked: u64, rtt: Option<Span>) {
         let (high, repairs) = (self.high, !self.recovery.is_open());
-        if let Some(resume) = &mut self.resume {
+        if let Some(resume) = &mut self.usage.resume {
             if let Some(rtt) = rtt {
                 let least = resume.rtts.map_or(rtt, |(least, _)| least.min(rtt));
                 resume.rtts = Some((least, rtt));
@@ -205,7 +205,7 @@ impl Sender {
     #[cold]
     pub(super) fn note_sacked(&mut self) {
         let board = &self.board;
-        if let Some(resume) = self.resume.as_mut().filter(|resume| resume.phase == Phase::SafeRetreat) {
+        if let Some(resume) = self.usage.resume.as_mut().filter(|resume| resume.phase == Phase::SafeRetreat) {
             resume.pipe_size += board.bytes_below(resume.last).saturating_sub(resume.held);
         }
     }
@@ -215,13 +215,13 @@ impl Sender {
     pub(super) fn pass_phases(&mut self, config: &Config, now: Time) {
         self.pass_phase(config, now);
         let board = &self.board;
-        if let Some(resume) = self.resume.as_mut().filter(|resume| resume.phase == Phase::SafeRetreat) {
+        if let Some(resume) = self.usage.resume.as_mut().filter(|resume| resume.phase == Phase::SafeRetreat) {
             resume.held = board.bytes_below(resume.last);
         }
     }
 
     fn pass_phase(&mut self, config: &Config, now: Time) {
-        let Some(resume) = &self.resume else { return };
+        let Some(resume) = &self.usage.resume else { return };
         let (saved, una) = (resume.saved, self.half.una);
         match resume.phase {
             Phase::Reconnaissance => {}
@@ -232,12 +232,12 @@ impl Sender {
                     self.end_jump(config, now); // s.3.3: an unvalidated packet is acknowledged
                 }
             }
-            Phase::Validating if una >= resume.last => self.resume = None,
+            Phase::Validating if una >= resume.last => self.usage.resume = None,
             Phase::Validating => {}
             Phase::SafeRetreat if una >= resume.last => {
                 // s.3.5: PipeSize x Beta.
                 let share = resume.pipe_size as f64 * config.settings.resume_beta;
-                self.resume = None;
+                self.usage.resume = None;
                 self.set_window(
                     self.half.window.bytes(),
                     Some(share.max(config.rules.ssthresh_floor)),
@@ -270,7 +270,7 @@ impl Sender {
     /// RFC 9959 s.3.3: the jump lasts no longer than a round trip.
     fn limit_jump(&mut self, config: &Config, now: Time) {
         let over = |resume: &Resumption| resume.phase == Phase::Unvalidated && resume.is_over(now);
-        if self.resume.as_deref().is_some_and(over) {
+        if self.usage.resume.as_deref().is_some_and(over) {
             self.end_jump(config, now);
         }
     }
@@ -278,7 +278,7 @@ impl Sender {
     /// RFC 9959 s.3.2, "path confirmed": all initial data is acknowledged. The jump waits until the window, and nothing else, holds
     /// data back.
     fn may_jump(&self) -> bool {
-        let confirmed = self.resume.as_ref().is_some_and(|resume| {
+        let confirmed = self.usage.resume.as_ref().is_some_and(|resume| {
             resume.phase == Phase::Reconnaissance
                 && resume.initial_end.is_some_and(|end| self.half.una >= end)
         });
@@ -289,12 +289,12 @@ impl Sender {
     /// RFC 9959 s.3.3, on entry; or back to normal where the round trip does not confirm the path (s.3.2, s.4.2.1).
     fn jump(&mut self, config: &Config, now: Time) {
         let (flight, high, cwnd) = (self.flight(config), self.high, self.half.window.bytes());
-        let Some(resume) = &mut self.resume else { return };
+        let Some(resume) = &mut self.usage.resume else { return };
         let saved = resume.saved;
         let Some((least, _)) = resume.rtts else { return };
         let jump = saved.jump.min(config.rules.cwnd_max as u64);
         if saved.is_too_short(least) || saved.is_too_long(least) || jump <= cwnd {
-            self.resume = None;
+            self.usage.resume = None;
             return;
         }
         (resume.phase, resume.since, resume.jump) = (Phase::Unvalidated, now, jump);
@@ -305,10 +305,10 @@ impl Sender {
     /// RFC 9959 s.3.3, "check flight_size": the part of the jump that is not used is taken back.
     fn end_jump(&mut self, config: &Config, now: Time) {
         let (flight, high, initial) = (self.flight(config), self.high, config.rules.initial_window as u64);
-        let Some(resume) = &mut self.resume else { return };
+        let Some(resume) = &mut self.usage.resume else { return };
         if flight < initial || flight <= resume.pipe_size {
             let cwnd = resume.pipe_size.max(initial);
-            self.resume = None;
+            self.usage.resume = None;
             self.set_window(cwnd, None, config, now);
         } else {
             (resume.phase, resume.last) = (Phase::Validating, high);
@@ -325,14 +325,14 @@ impl Sender {
                 self.begin_retreat(config, now);
             }
             Some(Phase::SafeRetreat) if why != Congestion::Timeout => {}
-            _ => self.resume = None,
+            _ => self.usage.resume = None,
         }
     }
 
     /// RFC 9959 s.3.5, on entry: at most PipeSize / 2, and here at least a segment.
     fn begin_retreat(&mut self, config: &Config, now: Time) {
         let (high, cwnd) = (self.high, self.half.window.bytes());
-        let Some(resume) = &mut self.resume else { return };
+        let Some(resume) = &mut self.usage.resume else { return };
         if resume.phase == Phase::Unvalidated {
             resume.last = high;
         }

@@ -11,7 +11,6 @@ use super::explicit::Explicit;
 use super::half::{Half, State};
 use super::rates::Rates;
 use super::recovery::Recovery;
-use super::resume::Resumption;
 use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::timers::{EarlyTimer, Pacing};
@@ -50,8 +49,6 @@ pub struct Sender {
     pub ecn: EcnState,
     /// How far the window is used.
     pub(super) usage: Usage,
-    /// Careful resume, as long as it has a part in the window.
-    pub(super) resume: Option<Box<Resumption>>,
     /// Next number to send (SND.NXT); falls back after a timeout.
     pub next: u64,
     /// One beyond the highest number ever sent.
@@ -84,8 +81,7 @@ impl Sender {
             losses: LossDetection::new(config),
             rates: config.samples.then(Box::default),
             ecn: EcnState { agreed: config.ecn, echoed: false, send_cwr: false, ace: (0, 0) },
-            usage: Usage::default(),
-            resume: Resumption::begin(&config.settings),
+            usage: Usage::new(config),
             next: 0,
             high: 0,
             reduced_until: 0,

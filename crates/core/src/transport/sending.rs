@@ -41,7 +41,7 @@ impl Sender {
         let high = self.high;
         if config.explicit {
             self.pump_explicit(config, net)
-        } else if self.resume.is_some() {
+        } else if self.usage.resume.is_some() {
             self.pump_resuming(config, net)
         } else {
             self.pump_data(config, net)
