@@ -189,7 +189,7 @@ class Sender:
         """As it stands when the first sign comes."""
         load = trace.experiment["traffic"][one.traffic]
         self.one, self.settings = one, one.settings
-        self.endless = load["kind"] == "bulk" and one.settings["receive_window"] == "none"
+        self.endless = load["kind"] == "bulk" and load["bytes"] == one.settings["receive_window"] == "none"
         self.answers, self.sendings = _read(trace, one)
         self.last = self.sendings[-1].at
         """Packets that were handed to the host's port later may not have left it."""

@@ -167,12 +167,10 @@ def keeps_window(trace: Trace) -> Iterator[Breach]:
         before = one.cwnd[np.maximum(first, 1) - 1]
         now = one.cwnd[np.maximum(last, 1) - 1]
         # RFC 8985 s.7.3: a loss probe is a new segment beyond the window, without an acknowledgement.
-        # Data that filled a jump may be far more than the window that congestion leaves.
+        # The outstanding data may be far more than the window that congestion has left.
         probe = one.settings["tail_loss_probe"] * ~np.isin(at, one.ack_at)
-        most = np.maximum(before, now) + probe * one.mss
-        if resumes(one.settings):
-            outstanding = np.concatenate([[0], np.maximum.accumulate(end)[:-1]]) - base
-            most = np.maximum(most, probe * (outstanding + one.mss))
+        outstanding = np.concatenate([[0], np.maximum.accumulate(end)[:-1]]) - base
+        most = np.maximum(np.maximum(before, now), probe * (outstanding + one.mss))
         wrong = np.flatnonzero((end - base > most) & (last > 0))
         if len(wrong):
             place = int(wrong[0])
