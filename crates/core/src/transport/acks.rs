@@ -64,7 +64,7 @@ impl Sender {
             Some(held) if held.blocks > 0 => self.read_sack(held.sacked(), packet, config, net.now),
             _ => 0,
         };
-        if self.usage.resume.is_some() {
+        if config.resumes {
             self.note_sacked();
         }
         let ece = self.ecn.agreed
@@ -77,7 +77,9 @@ impl Sender {
         if packet.seq > self.half.una {
             (heard, late) = self.on_new_ack(packet.seq, heard, config, net);
         } else if packet.seq == self.half.una && !packet.flags.any(Flags::PROBE) {
-            self.note_delivery(heard, delivered, None);
+            if config.resumes {
+                self.note_delivery(heard, delivered, None);
+            }
             if self.losses.is_by_time() {
                 self.duplicate_by_time(heard, config, net.now);
             } else if self.next > self.half.una {
@@ -92,7 +94,7 @@ impl Sender {
         {
             self.with_capped_cc(config, net.now, |cc, cx| cc.grow(&ack, cx));
         }
-        if self.usage.resume.is_some() {
+        if config.resumes {
             self.pass_phases(config, net.now);
         }
         self.ecn.echoed = ece;
@@ -175,7 +177,9 @@ impl Sender {
         self.half.una = una;
         self.next = self.next.max(una);
         let rtt = self.measure(heard.stamp, config, now);
-        self.note_delivery(heard, sacked, rtt);
+        if config.resumes {
+            self.note_delivery(heard, sacked, rtt);
+        }
         self.half.rto_at = if self.next > self.half.una || self.high > self.half.una {
             self.rto_from(now, config) // RFC 6298 s.5.3
         } else {
@@ -273,7 +277,7 @@ impl Sender {
     pub(super) fn congested(&mut self, why: Congestion, flight: u64, config: &Config, now: Time) {
         let before = self.half.window.bytes();
         self.with_cc(config, now, |cc, cx| cc.on_congestion(why, flight, cx));
-        if self.usage.resume.is_some() {
+        if config.resumes {
             self.retreat(why, config, now);
         }
         self.forget_flight(before);
@@ -289,10 +293,18 @@ impl Sender {
 
     /// Whether the window may grow on this acknowledgement.
     #[inline(always)]
-    pub(super) fn may_grow(&self, heard: Heard, config: &Config) -> bool {
+    fn may_grow(&self, heard: Heard, config: &Config) -> bool {
+        self.may_grow_plainly(heard, config)
+            && (!config.caps_growth || self.below_cap(config))
+            && !(config.resumes && self.holds_growth())
+    }
+
+    /// Whether the window may grow where nothing caps it, and no connection resumes.
+    #[inline(always)]
+    pub(super) fn may_grow_plainly(&self, heard: Heard, config: &Config) -> bool {
         let Heard { ece, flight, .. } = heard;
         let settings = &config.settings;
-        let by_state = (self.recovery.is_open() || self.may_grow_in_repair(config)) && !self.holds_growth();
+        let by_state = self.recovery.is_open() || self.may_grow_in_repair(config);
         let by_ecn = config.counts_marks
             || match settings.ece_growth {
                 EceGrowth::Each => !ece,
@@ -310,10 +322,7 @@ impl Sender {
                 self.usage.window_limited || (self.slow_start() && self.half.window.bytes() < 2 * flight)
             }
         };
-        by_state
-            && by_ecn
-            && (!settings.validate_cwnd || in_use())
-            && (!config.caps_growth || self.below_cap(config))
+        by_state && by_ecn && (!settings.validate_cwnd || in_use())
     }
 
     #[cold]

@@ -113,6 +113,8 @@ pub struct Config {
     pub whole_windows: bool,
     /// A window that its sender does not fill grows to a bound.
     pub caps_growth: bool,
+    /// Sending needs neither headers of a protocol nor these two.
+    pub pumps_plainly: bool,
     /// Connections resume from a saved window.
     pub resumes: bool,
     /// The congestion control answers marks one by one: they do not stop growth of themselves.
@@ -216,6 +218,9 @@ impl Config {
             whole_windows: s.window_counts == Counted::Segments,
             caps_growth: s.growth_cap == GrowthCap::MaxFlight,
             resumes: s.saved_cwnd.is_some(),
+            pumps_plainly: transport.cc.protocol().is_none()
+                && s.saved_cwnd.is_none()
+                && s.growth_cap == GrowthCap::None,
             counts_marks: echo == EchoMode::Counted && wanted == EcnUse::Counted,
             kind: match &transport.other {
                 Other::None => TransportKind::Tcp,

@@ -65,7 +65,7 @@ impl Sender {
         if round_ended {
             self.round_end = self.next;
         }
-        let may_grow = self.may_grow(heard, config);
+        let may_grow = self.may_grow_plainly(heard, config);
         let ack = self.report(heard, Some(rtt), round_ended, may_grow, config);
         self.with_cc(config, now, |cc, cx| cc.on_ack(&ack, cx));
         if ece {

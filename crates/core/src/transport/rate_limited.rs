@@ -63,9 +63,15 @@ impl Sender {
         now: Time,
         act: impl FnOnce(&mut AnyCc, &Cx<'_>),
     ) {
-        if !config.caps_growth || !self.below_cap(config) {
-            return self.with_cc(config, now, act);
+        if config.caps_growth && self.below_cap(config) {
+            self.with_cap(config, now, act);
+        } else {
+            self.with_cc(config, now, act);
         }
+    }
+
+    #[inline(never)]
+    fn with_cap(&mut self, config: &Config, now: Time, act: impl FnOnce(&mut AnyCc, &Cx<'_>)) {
         let cwnd_max = config.rules.cwnd_max.min(self.cap(config));
         let rules = WindowRules { cwnd_max, ..config.rules.clone() };
         self.half.window.with_cc(&rules, now, act);

@@ -171,6 +171,13 @@ impl Sender {
         self.usage.resume.as_ref().map(|resume| resume.phase)
     }
 
+    /// A packet goes out: after a jump the next one waits for the pace of the round trip.
+    pub(super) fn pace_jump(&mut self, size: u64, now: Time) {
+        if let Some(resume) = &self.usage.resume {
+            self.pacing.postpone(resume.interval(size), now);
+        }
+    }
+
     /// RFC 9959 s.3.3 (appendix A: "CWND is not increased") and s.3.5.
     pub(super) fn holds_growth(&self) -> bool {
         matches!(self.phase(), Some(Phase::Unvalidated | Phase::SafeRetreat))

@@ -39,15 +39,10 @@ impl Sender {
         }
         (self.pacing.holds, self.pacing.port_at) = (false, Time::MAX);
         let high = self.high;
-        if config.explicit {
-            self.pump_explicit(config, net)
-        } else if self.usage.resume.is_some() {
-            self.pump_resuming(config, net)
-        } else {
+        if config.pumps_plainly {
             self.pump_data(config, net)
-        }
-        if config.caps_growth {
-            self.note_flight(config);
+        } else {
+            self.pump_otherwise(config, net)
         }
         if config.rules.arithmetic.in_segments() {
             self.note_use(high, config);
@@ -58,6 +53,19 @@ impl Sender {
         // RFC 6298 s.5.6 times a retransmission from when it leaves, not from when it is due.
         if self.pacing.holds && self.flight(config) == 0 {
             self.half.rto_at = Time::MAX;
+        }
+    }
+
+    /// Sends with a protocol's headers, after a jump, or where the most data in flight counts.
+    #[inline(never)]
+    fn pump_otherwise(&mut self, config: &Config, net: &mut Net) {
+        if config.explicit {
+            self.pump_explicit(config, net)
+        } else {
+            self.pump_resuming(config, net)
+        }
+        if config.caps_growth {
+            self.note_flight(config);
         }
     }
 
@@ -129,6 +137,9 @@ impl Sender {
     pub(super) fn send_new(&mut self, seq: u64, payload: u64, config: &Config, net: &mut Net) {
         let fin = self.half.closing && seq + payload == self.half.written;
         self.emit(seq, payload, fin, config, net);
+        if config.resumes {
+            self.pace_jump(payload, net.now);
+        }
         if !self.recovery.is_open()
             && let Some(prr) = self.recovery.prr()
         {

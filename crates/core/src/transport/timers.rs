@@ -143,9 +143,6 @@ impl Sender {
         if let Some(rate) = self.half.window.cc().pacing_rate() {
             self.pacing.postpone(rate.transmit(Bytes(size)), now);
         }
-        if let Some(resume) = &self.usage.resume {
-            self.pacing.postpone(resume.interval(size), now);
-        }
     }
 }
 
