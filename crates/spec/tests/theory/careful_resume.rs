@@ -22,6 +22,8 @@ fn saved(cwnd: &str, rtt: &str) -> Value {
 /// go one by one in a 400th of the round trip that the last acknowledgement measured. They are all sent before any acknowledgement
 /// comes, so the window of 400 is in flight whole and holds. In the next round trip it doubles by slow start.
 /// So 10 + 20 + 380 + 2 x 400 = 1210 segments take less than four round trips; a slow start takes six and the sixth round.
+// req: RFC9959 s3.3 MUST jump
+// req: RFC9959 s3.3 MUST paced
 #[test]
 fn a_transfer_with_a_right_saved_window_ends_sooner_by_the_predicted_round_trips() {
     let (round, hop) = (LONG.round(), LONG.transmission(FULL));
@@ -49,6 +51,7 @@ fn a_transfer_with_a_right_saved_window_ends_sooner_by_the_predicted_round_trips
 
 /// RFC 9959 s.3.2, s.4.2.1: a round trip of at most half the saved one, or of more than ten, confirms no path. The transfer is then as
 /// without saved parameters. So it is if the jump would not widen the window, and `max_jump` bounds it.
+// req: RFC9959 s3.2 MUST short-rtt
 #[test]
 fn only_a_round_trip_near_the_saved_one_resumes() {
     let round = LONG.round() as f64;
@@ -68,6 +71,7 @@ fn only_a_round_trip_near_the_saved_one_resumes() {
 }
 
 /// RFC 9959 s.3.2: congestion before the jump ends careful resume, and the window is the normal control's.
+// req: RFC9959 s3.2 MUST congestion-before
 #[test]
 fn congestion_before_the_jump_ends_it() {
     let lossy = |transport: Value, port: &str, packet: u64| {
@@ -86,6 +90,7 @@ fn congestion_before_the_jump_ends_it() {
 /// RFC 9959 s.3.3, appendix B.2: a sender with 80 segments for a jump of 380 has 79 in flight when the first of them is acknowledged, more
 /// than PipeSize = 41. The window is then those 79, and their acknowledgements double it. With 15 segments 14 are in flight, not more
 /// than PipeSize: the window is 41, and grows by 14. An unlimited window would keep the 400.
+// req: RFC9959 s3.3 MUST flight-kept
 #[test]
 fn the_part_of_the_jump_that_is_not_used_is_taken_back() {
     for (left, window) in [(80, 2 * 79), (30, 41 + 29), (15, 41 + 14)] {
@@ -119,6 +124,11 @@ struct Retreat {
 
 /// A path of 40 segments at 4.8 Mb/s in 100 ms, and a window of 800 segments that a path twenty times as fast has saved.
 fn retreat(queue: Value, transport: Value) -> Retreat {
+    changed(queue, transport, json!({}))
+}
+
+/// That path with `changes`.
+fn changed(queue: Value, transport: Value, changes: Value) -> Retreat {
     let path = json!({
         "duration": "3s",
         "topology": {"delay": "25ms", "rate": "4800Kbps", "sender_rate": "10Gbps"},
@@ -126,7 +136,7 @@ fn retreat(queue: Value, transport: Value) -> Retreat {
         "probe": {"packets": ["*->*"], "flow_trace": "change", "trace_rows": 1_000_000},
     });
     let transport = with(with(json!({"small_queues": "none"}), saved("800pkt", "100ms")), transport);
-    let done = run(with(pair(transport, json!({})), path));
+    let done = run(with(with(pair(transport, json!({})), path), changes));
     let [stamps, landed, seqs] = ["stamp_ps", "landed_ps", "seq"].map(|name| done.column("packets", name));
     let on = |port: &str| {
         let rows = done.words("packets", "port").into_iter().enumerate().filter(|(_, name)| *name == port);
@@ -171,6 +181,12 @@ impl Retreat {
         self.acks[latest].landed - self.sent[latest].stamp
     }
 
+    /// The first row of a window below the one before.
+    fn first_fall(&self) -> usize {
+        let falls = |row: &usize| self.windows[*row].1 < self.windows[row - 1].1;
+        (1..self.windows.len()).find(falls).expect("a retreat")
+    }
+
     /// Holds it to RFC 9959 s.3.2 to s.3.5, step by step.
     ///
     /// Returns when each packet was sent until the retreat was over.
@@ -191,8 +207,7 @@ impl Retreat {
             assert_eq!(self.sent[n].stamp, before + self.trip(before).div_ceil(400), "{n}");
         }
         // s.3.4, s.3.5: until congestion PipeSize grows by each delivery, and half of it is left.
-        let falls = |row: &usize| self.windows[*row].1 < self.windows[row - 1].1;
-        let cut = (1..self.windows.len()).find(falls).expect("a retreat");
+        let cut = self.first_fall();
         let (at, cwnd, _) = self.windows[cut];
         let pipe = 20 + self.answers(at) - 10;
         assert_eq!(cwnd, pipe as f64 / 2.0);
@@ -212,6 +227,10 @@ impl Retreat {
 /// RFC 9959 s.3.5: a window that a path twenty times as fast has saved overflows a queue. The sender retreats to half of the data that
 /// arrived, whether recovery is proportional or not, repairs 350 losses with that, and then its threshold is the share Beta of
 /// what arrived of the jump.
+// req: RFC9959 s3.3 MUST paced
+// req: RFC9959 s3.5 MUST half-of-pipe
+// req: RFC9959 s3.5 MUST no-growth
+// req: RFC9959 s3.5 MUST threshold
 #[test]
 fn after_a_loss_a_jump_that_was_too_large_is_taken_back_step_by_step() {
     for limit in ["30pkt", "40pkt", "60pkt"] {
@@ -235,6 +254,10 @@ fn after_a_loss_a_jump_that_was_too_large_is_taken_back_step_by_step() {
 
 /// RFC 9959 s.3.4, s.3.5: a mark is congestion too. All of the jump arrives here, so that the threshold is half of its 400 segments and
 /// of what had been acknowledged before.
+// req: RFC9959 s3.3 MUST paced
+// req: RFC9959 s3.5 MUST half-of-pipe
+// req: RFC9959 s3.5 MUST no-growth
+// req: RFC9959 s3.5 MUST threshold
 #[test]
 fn after_a_mark_a_jump_that_was_too_large_is_taken_back_step_by_step() {
     let queue = json!({"kind": "threshold", "limit": "none", "mark_at": "15pkt"});
@@ -243,4 +266,44 @@ fn after_a_mark_a_jump_that_was_too_large_is_taken_back_step_by_step() {
         assert!(run.arrived.len() >= 400);
         run.check(0.5);
     }
+}
+
+/// RFC 9959 s.3.3: the loss of a packet that left before the jump is found during it, when 20 + n segments are in PipeSize.
+// req: RFC9959 s3.3 MUST congestion-during
+#[test]
+fn a_loss_during_the_jump_leads_to_the_retreat() {
+    let loss = json!({"port": {"s0->switch": {"drop_packets": [13]}}});
+    let queue = json!({"kind": "drop-tail", "limit": "none"});
+    let run = changed(queue, json!({"loss_detection": "rack"}), loss);
+    let (jumped, cut) = (run.acks[9].landed, run.first_fall());
+    let (at, cwnd, _) = run.windows[cut];
+    let sent = run.sent.iter().filter(|hop| hop.stamp <= at).count();
+    assert!(sent < 400 - 20 && run.answers(at) < 30, "the jump is under way: {sent}");
+    assert_eq!(cwnd, (20 + run.answers(at) - run.answers(jumped)) as f64 / 2.0);
+    assert!(run.windows[cut + 1].0 > run.acks[run.answers(at)].landed + 100 * MS);
+}
+
+/// RFC 9959 s.3.3: the round trip falls below half of the saved 150 ms during the jump. The first acknowledgement that shows it leaves half
+/// of PipeSize = 21, and the window keeps until all that had been sent is acknowledged. All of it arrives.
+// req: RFC9959 s3.3 MUST path-changed
+#[test]
+fn a_shorter_round_trip_during_the_jump_leads_to_the_retreat() {
+    let shorter = json!({
+        "duration": "200ms",
+        "topology": {"rate": "10Gbps"},
+        "event": {
+            "a": {"at": "120ms", "link": "s0<->switch", "delay": "1ms"},
+            "b": {"at": "120ms", "link": "switch<->r0", "delay": "1ms"},
+        },
+    });
+    let queue = json!({"kind": "drop-tail", "limit": "none"});
+    let run = changed(queue, json!({"saved_rtt": "150ms"}), shorter);
+    let cut = run.first_fall();
+    let (at, cwnd, _) = run.windows[cut];
+    assert_eq!((cwnd, run.answers(at)), (10.5, 11));
+    let last = run.sent.iter().filter(|hop| hop.stamp <= at).count();
+    assert!((30..400).contains(&last));
+    let (next, _, ssthresh) = run.windows[cut + 1];
+    assert!(next >= run.acks[last - 1].landed);
+    near("threshold", ssthresh, (20 + last - 10) as f64 / 2.0, 1e-9);
 }
