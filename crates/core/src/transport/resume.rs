@@ -1,7 +1,8 @@
 //! Careful resume: a connection jumps to half of the window that an earlier one has saved, and retreats if that was too much.
 //!
-//! Source: RFC 9959, s.3 for the phases and s.4 for the guidance. The saved window and round trip are settings; each connection of a
-//! load has a set of its own (s.3.2 lets one connection use a set). Numbers are bytes of the stream, and a FIN is one.
+//! Source: RFC 9959, by its last draft (draft-ietf-tsvwg-careful-resume): s.3 for the phases and s.4 for the guidance. The saved
+//! window and round trip are settings; each connection of a load has a set of its own (s.3.2 lets one connection use a set).
+//! Numbers are bytes of the stream, and a FIN is one.
 //! Readings: PipeSize counts data that SACK reports, and in the Safe Retreat Phase no data that was sent again (s.4.5 asks for
 //! the reception of unvalidated packets). A window that is not below the jump does not jump. A lost SYN ends it.
 //! Left out: observing and lifetime (s.3.1, s.4.3.1), signals of a changed path other than the round trip, and BBR's notes
