@@ -128,7 +128,19 @@ def _transport(draws: random.Random, document: Document) -> Document:
     if draws.random() < 0.06:
         document["python"] = {"modules": PLUGINS}
         return transport | {"cc": draws.choice(["aimd", "dctcp"])}
-    return transport | {"cc": _component(draws, "transport.cc")}
+    return transport | {"cc": _component(draws, "transport.cc")} | _windows(draws)
+
+
+def _windows(draws: random.Random) -> Document:
+    """Settings that need each other: a cap on growth, or a saved window."""
+    if draws.random() < 0.06:
+        kind = draws.choice(["newreno", "cubic", "dctcp", "xdctcp", "prague", "aimd"])
+        return {"growth_cap": "max-flight", "validate_cwnd": False, "cc": kind}
+    if draws.random() < 0.08:
+        saved = {"saved_cwnd": draws.choice(["30pkt", "200pkt", "2MB"]), "saved_rtt": draws.choice(SPANS)}
+        kind = draws.choice(["newreno", "cubic", "dctcp"])
+        return saved | {"sack": True, "arithmetic": "exact", "cc": kind}
+    return {}
 
 
 def _hosts(topology: Document) -> list[str]:

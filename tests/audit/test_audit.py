@@ -26,6 +26,7 @@ BASE = {
 }  # fmt: skip
 SHORT = {"kind": "messages", "from": "s*", "to": "r0", "bytes": "60KB", "interval": "200us", "count": 5}
 TREE = {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2}
+SLOWER = {"kind": "star", "senders": 1, "rate": "10Gbps", "sender_rate": "40Gbps", "delay": "5us"}
 VARIANTS = {
     "threshold": {},
     "drop-tail": {"queue": {"kind": "drop-tail", "limit": "30KB"}, "transport": {"cc": "newreno"}},
@@ -49,6 +50,30 @@ VARIANTS = {
     "repeated": {"transport": {"cc": "newreno", "sack": False, "ack_repeats": 4}},
     "ahead": {"transport": {"cc": "newreno", "ack_ahead": "5pkt"}},
     "hidden": {"transport": {"cc": "dctcp", "hide_marks": True}},
+    "capped": {
+        "transport": {"cc": "cubic", "validate_cwnd": False, "growth_cap": "max-flight"},
+        "traffic": {"short": SHORT},
+    },
+    "resumed": {
+        "topology": SLOWER,
+        "queue": {"kind": "drop-tail", "limit": "60pkt"},
+        "transport": {"cc": "newreno", "saved_cwnd": "400pkt", "saved_rtt": "20us"},
+    },
+    "resumed by proportion": {
+        "topology": SLOWER,
+        "queue": {"kind": "drop-tail", "limit": "60pkt"},
+        "transport": {
+            "cc": "cubic",
+            "prr": True,
+            "loss_detection": "rack",
+            "saved_cwnd": "400pkt",
+            "saved_rtt": "20us",
+        },
+    },
+    "resumed, marked": {
+        "topology": SLOWER,
+        "transport": {"cc": "dctcp", "saved_cwnd": "400pkt", "saved_rtt": "20us"},
+    },
 }
 
 

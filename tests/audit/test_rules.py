@@ -56,6 +56,12 @@ SOME = {
         "sizes": {"kind": "fixed", "bytes": "150001B"},
     },
 }
+CALLS = {
+    "m": {"kind": "messages", "from": "s*", "to": "r0", "bytes": "8760B", "interval": "100us", "count": 15}
+}
+FREE = {"cc": "newreno", "validate_cwnd": False}
+FAST = {"kind": "star", "senders": 1, "rate": "10Gbps", "sender_rate": "40Gbps", "delay": "5us"}
+SAVED = {"cc": "newreno", "saved_cwnd": "400pkt", "saved_rtt": "20us"}
 DOCUMENTS = {
     "dctcp": {"duration": "5ms"},
     "newreno with ecn": {"duration": "5ms", "transport": {"cc": "newreno", "ecn": "on"}},
@@ -269,6 +275,18 @@ DOCUMENTS = {
         "transport": {"cc": CLASSES | {"quantised": True, "mapping": "fixed"}, "validate_cwnd": False},
         "traffic": MIXED,
     },
+    "capped": {"traffic": CALLS, "transport": FREE | {"growth_cap": "max-flight"}},
+    "capped cubic": {
+        "traffic": CALLS,
+        "transport": FREE | {"cc": "cubic", "growth_cap": "max-flight", "initial_ssthresh": "10pkt"},
+    },
+    "not capped": {"traffic": CALLS, "transport": FREE},
+    "resumed": {"topology": FAST, "queue": {"kind": "drop-tail", "limit": "60pkt"}, "transport": SAVED},
+    "resumed, marked": {"topology": FAST, "transport": SAVED | {"cc": "dctcp"}},
+    "resumed by rack": {
+        "topology": FAST, "queue": {"kind": "drop-tail", "limit": "90pkt"},
+        "transport": SAVED | {"cc": "cubic", "loss_detection": "rack", "max_jump": "150pkt"},
+    },
 }  # fmt: skip
 
 
@@ -340,7 +358,22 @@ def filled_acknowledgements(experiment, tables):
     tables["packets"] = tables["packets"].with_columns(filled.alias("payload"))
 
 
+def mild_retreat(experiment, tables):
+    """The first reduction leaves five segments more."""
+    trace = tables["flow_trace"].sort("flow", "time_ps")
+    fell = (pl.col("cwnd_bytes").diff() < 0).cum_sum() == 1
+    tables["flow_trace"] = trace.with_columns(pl.col("cwnd_bytes") + pl.when(fell).then(7300).otherwise(0))
+
+
 MUTANTS = [
+    ("cap", "not capped", transport("growth_cap", "max-flight")),
+    ("resume", "resumed", transport("saved_cwnd", "420pkt")),
+    ("resume", "resumed", transport("saved_rtt", "45us")),
+    ("resume", "resumed", transport("max_jump", "190pkt")),
+    ("resume", "resumed", mild_retreat),
+    ("resume", "resumed, marked", mild_retreat),
+    ("resume", "resumed by rack", transport("saved_rtt", "2us")),
+    ("resume", "resumed by rack", mild_retreat),
     ("hpcc", "hpcc", idle_cut),
     ("content", "newreno", filled_acknowledgements),
     ("starts", "messages", load("interval", "101us")),

@@ -79,6 +79,8 @@ def test_what_ns3_cannot_do_is_said():
         (("traffic", "load", "transport"), {"mss": "1460B"}, "mss = 1448B only"),
         (("traffic", "load", "transport"), {"ack_pieces": 4}, "ack_pieces = 1 only"),
         (("traffic", "load", "transport"), {"ack_repeats": 4}, "ack_repeats = 0 only"),
+        (("traffic", "load", "transport"), {"growth_cap": "max-flight"}, "growth_cap = none only"),
+        (("traffic", "load", "transport"), {"saved_cwnd": "9pkt"}, "saved_cwnd = none only"),
         (("traffic", "load", "transport"), {"cc": {"kind": "prague"}}, "no prague"),
         (("queue",), {"kind": "codel"}, "no codel"),
         (("queue",), {"mark_at": "30KB"}, "limits in packets only, not 30KB"),

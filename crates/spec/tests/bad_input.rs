@@ -206,6 +206,29 @@ fn wrong_documents_are_told_what_is_wrong() {
         &[("transport.ack_every", json!(2)), ("transport.ack_delay", json!("20ms"))],
         &[("transport.initial_window", json!("100B"))],
         &[("transport.sack", json!("yes"))],
+        &[("transport.growth_cap", json!("max-flight"))],
+        &[
+            ("transport.growth_cap", json!("max-flight")),
+            ("transport.validate_cwnd", json!(false)),
+            ("transport.cc", json!("bbr3")),
+        ],
+        &[("transport.growth_cap", json!("max"))],
+        &[(
+            "transport",
+            json!({"profile": "roce", "cc": "dcqcn", "growth_cap": "max-flight", "saved_cwnd": "9pkt"}),
+        )],
+        &[("transport.saved_cwnd", json!("100pkt"))],
+        &[("transport.saved_rtt", json!("1ms")), ("transport.max_jump", json!("10pkt"))],
+        &[
+            ("transport", json!({"profile": "linux", "cc": "swift", "sack": false})),
+            ("transport.saved_cwnd", json!("100pkt")),
+            ("transport.saved_rtt", json!("1ms")),
+        ],
+        &[
+            ("transport.saved_cwnd", json!("100B")),
+            ("transport.saved_rtt", json!("0s")),
+            ("transport.resume_beta", json!(0.4)),
+        ],
         &[("transport.mss", json!("0B")), ("traffic.long.transport", json!({"nagle": true}))],
         &[
             ("transport.min_rto", json!("2s")),

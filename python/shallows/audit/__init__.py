@@ -19,6 +19,7 @@ from shallows.audit import (  # noqa: F401  Each module lists its rules.
     rates,
     recovery,
     repair,
+    resuming,
     rules,
     windows,
 )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from shallows.audit.quantities import level
 from shallows.audit.rule import Breach, rule
-from shallows.audit.windows import Connection
+from shallows.audit.windows import Connection, resumes
 
 if TYPE_CHECKING:
     from shallows.audit.trace import Trace
@@ -144,6 +144,8 @@ def _lossy(trace: Trace, name: str, detection: str) -> Iterator[Connection]:
             continue
         if any(one.settings[key] != value for key, value in usual.items()):
             trace.skip(name, "a receiver misbehaves, or a window or a pipe is counted otherwise")
+        elif resumes(one.settings):
+            trace.skip(name, "connections resume from a saved window")
         elif one.settings["prr_on_ecn"] and one.echo.any():
             trace.skip(name, "a reduction for marks is spread over a round trip")
         elif not len(one.cwnd) or np.isnan(one.cwnd).any() or one.paced:
@@ -187,7 +189,7 @@ class Sender:
         """As it stands when the first sign comes."""
         load = trace.experiment["traffic"][one.traffic]
         self.one, self.settings = one, one.settings
-        self.endless = load["kind"] == "bulk" and one.settings["receive_window"] == "none"
+        self.endless = load["kind"] == "bulk" and load["bytes"] == one.settings["receive_window"] == "none"
         self.answers, self.sendings = _read(trace, one)
         self.last = self.sendings[-1].at
         """Packets that were handed to the host's port later may not have left it."""

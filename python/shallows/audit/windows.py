@@ -112,9 +112,10 @@ def _mss(settings: Mapping[str, Any]) -> int:
     return (level(str(settings["mss"])) or (0, False))[0]
 
 
-def _judged(
+def judged(
     trace: Trace, name: str, controls: set[str] | None
 ) -> Iterator[tuple[Connection, Mapping[str, Any]]]:
+    """Connections that the rule `name` can judge, with their controls' settings."""
     loads = trace.experiment["traffic"].values()
     own = [load.get("transport", {}) for load in loads]
     kinds = {one["cc"]["kind"] for one in own if "cc" in one}
@@ -127,10 +128,17 @@ def _judged(
         if controls is None or cc["kind"] in controls:
             if _odd(one.settings):
                 trace.skip(name, "windows are counted in whole segments or by acknowledgements")
+            elif resumes(one.settings) and name in ("growth", "cut"):
+                trace.skip(name, "connections resume from a saved window")
             else:
                 yield one, cc
         else:
             trace.skip(name, "a control has no such law in the audit")
+
+
+def resumes(settings: Mapping[str, Any]) -> bool:
+    """Whether connections jump to a part of a saved window, and retreat from it (RFC 9959)."""
+    return settings.get("saved_cwnd", "none") != "none"
 
 
 def _odd(settings: Mapping[str, Any]) -> bool:
@@ -143,9 +151,12 @@ def keeps_window(trace: Trace) -> Iterator[Breach]:
     """New data leave only within the congestion window, which counts from what is acknowledged."""
     import numpy as np
 
-    for one, _ in _judged(trace, "window", None):
+    for one, _ in judged(trace, "window", None):
         if np.isnan(one.cwnd).any() or one.settings["burst"] != 1:
             trace.skip("window", "a window bounds nothing, or senders gather segments")
+            continue
+        if one.settings["prr_on_ecn"] and one.echo.any():
+            trace.skip("window", "a reduction for marks is spread over a round trip")
             continue
         new = one.sent_at < one.until
         at, end = one.sent_at[new], one.end[new]
@@ -156,8 +167,11 @@ def keeps_window(trace: Trace) -> Iterator[Breach]:
         before = one.cwnd[np.maximum(first, 1) - 1]
         now = one.cwnd[np.maximum(last, 1) - 1]
         # RFC 8985 s.7.3: a loss probe is a new segment beyond the window, without an acknowledgement.
-        probe = one.settings["tail_loss_probe"] * one.mss * ~np.isin(at, one.ack_at)
-        wrong = np.flatnonzero((end - base > np.maximum(before, now) + probe) & (last > 0))
+        # The outstanding data may be far more than the window that congestion has left.
+        probe = one.settings["tail_loss_probe"] * ~np.isin(at, one.ack_at)
+        outstanding = np.concatenate([[0], np.maximum.accumulate(end)[:-1]]) - base
+        most = np.maximum(np.maximum(before, now), probe * (outstanding + one.mss))
+        wrong = np.flatnonzero((end - base > most) & (last > 0))
         if len(wrong):
             place = int(wrong[0])
             text = f"flow {one.number} has {end[place] - base[place]} bytes outstanding, and its window has"
@@ -171,7 +185,7 @@ def grows_by_rule(trace: Trace) -> Iterator[Breach]:
     """A window grows by no more than its acknowledgements allow, from the initial window on."""
     import numpy as np
 
-    for one, _ in _judged(trace, "growth", RENO | {"cubic"}):
+    for one, _ in judged(trace, "growth", RENO | {"cubic"}):
         mss, cc = one.mss, one.settings["cc"]["kind"]
         if not len(one.cwnd) or np.isnan(one.cwnd).any():
             continue
@@ -182,7 +196,10 @@ def grows_by_rule(trace: Trace) -> Iterator[Breach]:
                 f"flow {one.number} begins with a window of {one.cwnd[0]:.0f} bytes, and {first} are allowed"
             )
             yield Breach(text, int(one.row_at[0]), one.place)
-        slow = np.minimum(one.gained, one.settings["slow_start_limit"] * mss)
+        # RFC 9406 s.4.3: L = 8 where HyStart++ ends the first slow start.
+        plus = one.settings["cc"].get("slow_start") == "hystart++"
+        most = max(one.settings["slow_start_limit"], 8.0 * plus)
+        slow = np.minimum(one.gained, most * mss)
         before = one.cwnd[np.maximum(np.searchsorted(one.row_at, one.ack_at, side="left"), 1) - 1]
         # RFC 9438 s.4.4: a target is at most 1.5 windows, so a window's acknowledgements add half of one.
         steady = one.gained * (0.5 if cc == "cubic" else mss / before)
@@ -214,7 +231,7 @@ def cuts_by_rule(trace: Trace) -> Iterator[Breach]:
     """A window falls on an ECN-Echo by the control's share, on a loss to a share of the flight."""
     import numpy as np
 
-    for one, cc in _judged(trace, "cut", RENO | {"cubic"}):
+    for one, cc in judged(trace, "cut", RENO | {"cubic"}):
         mss = one.mss
         floor = level(str(one.settings["cwnd_floor"])) or (0, False)
         least = floor[0] * (mss if floor[1] else 1)
@@ -269,7 +286,7 @@ def estimates_marks(trace: Trace) -> Iterator[Breach]:
     """DCTCP's alpha, computed again from its acknowledgements, is the recorded one."""
     import numpy as np
 
-    for one, cc in _judged(trace, "alpha", {"dctcp"}):
+    for one, cc in judged(trace, "alpha", {"dctcp"}):
         alpha, acked, marked, window_end = cc["initial_alpha"], 0, 0, 0
         highest = np.concatenate([[0], np.maximum.accumulate(one.end)])
         sent = highest[np.searchsorted(one.sent_at, one.ack_at, side="left")] + (one.ack_at > one.closed)
@@ -299,7 +316,7 @@ def reduces_by_marks(trace: Trace) -> Iterator[Breach]:
     """Prague's alpha follows from the counts of marks, and a window falls by its share once a round trip."""
     import numpy as np
 
-    for one, cc in _judged(trace, "prague", {"prague"}):
+    for one, cc in judged(trace, "prague", {"prague"}):
         if one.settings["ack_every"] != 1 or not len(one.cwnd):
             trace.skip("prague", "an acknowledgement counts several segments")
             continue

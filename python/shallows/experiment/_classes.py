@@ -2078,6 +2078,21 @@ class Transport(Part):
     validate_cwnd: bool = True
     """Whether only a window that limits the sender may grow. Default: RFC 7661 s.4.3; RFC 5681 is silent."""
 
+    growth_cap: Literal["none", "max-flight"] = 'none'
+    """How far a window grows that its sender does not fill: with "max-flight" to twice the most data in flight since the last reduction in slow start, and beyond it by the growth of a round trip in congestion avoidance. Needs `validate_cwnd = false`. Default: draft-ietf-ccwg-ratelimited-increase s.3 rule 2: max-flight."""
+
+    saved_cwnd: str = 'none'
+    """Congestion window that an earlier connection over the path has saved, from which each connection of the load resumes; or "none". Range [1pkt, ]. Default: RFC 9959 s.3.1: the bytes of a round trip; connections here save nothing themselves."""
+
+    saved_rtt: str = 'none'
+    """Least round-trip time of that connection; or "none". Range (0s, ]. Default: RFC 9959 s.3.1; s.4.2.1: between a tenth and twice of the present one."""
+
+    max_jump: str = 'none'
+    """Most window to which a resuming sender jumps, where half of `saved_cwnd` is more; or "none". Range [1pkt, ]. Default: RFC 9959 s.3.3 and s.4.3.2: a bound that a sender may configure."""
+
+    resume_beta: float = 0.5
+    """Share of the data that arrived after a jump, to which a sender that retreats sets its slow-start threshold. Range [0.5, 1]. Default: RFC 9959 s.2.4 and s.3.5, Beta: 0.5."""
+
     idle_restart: bool = True
     """Whether an idle sender starts again from the restart window. Default: RFC 5681 s.4.1."""
 

@@ -17,6 +17,10 @@ crate::params! {
 }
 
 impl CcSettings for Settings {
+    fn round_gain(&self, _window: f64, mss: f64) -> Option<f64> {
+        Some(self.alpha * mss)
+    }
+
     // `alpha` may be many segments a round trip.
     fn opens_freely(&self) -> bool {
         true

@@ -57,7 +57,16 @@ crate::params! {
     }
 }
 
-impl CcSettings for Settings {}
+impl CcSettings for Settings {
+    // RFC 9438 s.4.4, fig. 1: the target is at most 1.5 windows. RFC 8312 has no such bound, and here it has the same one.
+    fn round_gain(&self, window: f64, mss: f64) -> Option<f64> {
+        Some((0.5 * window).max(mss)) // s.4.3: at least a segment, as Reno
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+}
 
 /// One flow's control.
 #[derive(Debug, Clone)]
@@ -248,6 +257,12 @@ impl CongestionControl for Control {
 
     fn on_lost_syn(&mut self, cx: &Cx<'_>) {
         self.window.on_lost_syn(cx);
+    }
+
+    fn set_window(&mut self, cwnd: f64, ssthresh: Option<f64>) {
+        self.window.set(cwnd, ssthresh);
+        // No plateau was found: as where slow start ends without congestion (RFC 9438 s.4.10).
+        (self.w_max, self.cwnd_prior, self.epoch) = (0.0, 0.0, Time::MAX);
     }
 
     fn on_idle(&mut self, timeouts: u32, cx: &Cx<'_>) {

@@ -25,7 +25,12 @@ crate::params! {
     }
 }
 
-impl CcSettings for Settings {}
+impl CcSettings for Settings {
+    // RFC 5681 eq. (3): a segment.
+    fn round_gain(&self, _window: f64, mss: f64) -> Option<f64> {
+        Some(mss)
+    }
+}
 
 /// A message under way: one beyond its last byte, and when it is due; [`Time::MAX`] without a deadline.
 #[derive(Debug, Clone, Copy)]

@@ -43,7 +43,16 @@ crate::params! {
     }
 }
 
-impl CcSettings for Settings {}
+impl CcSettings for Settings {
+    // RFC 5681 eq. (3): a segment.
+    fn round_gain(&self, _window: f64, mss: f64) -> Option<f64> {
+        Some(mss)
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+}
 
 /// The running estimate alpha of the share of bytes that meet congestion.
 #[derive(Debug, Clone)]

@@ -37,6 +37,9 @@ pub trait CongestionControl: Send {
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
+    /// Careful resume sets the window, and the threshold where it says so (RFC 9959). Only for algorithms whose settings say that they
+    /// can resume ([`CcSettings::resumes`]).
+    fn set_window(&mut self, _cwnd: f64, _ssthresh: Option<f64>) {}
     /// The sender was idle for longer than a retransmission timeout and is about to send (RFC 5681 s.4.1). `timeouts`
     /// of them have passed, of which the last may not be whole.
     fn on_idle(&mut self, _timeouts: u32, _cx: &Cx<'_>) {}
@@ -146,6 +149,15 @@ pub trait CcSettings {
     }
     /// Whether its window may more than double in a round trip, so that the estimate of memory has no bound for it.
     fn opens_freely(&self) -> bool {
+        false
+    }
+    /// Most bytes that congestion avoidance adds to a `window` within a round trip, where acknowledgements let it grow and it
+    /// knows a bound.
+    fn round_gain(&self, _window: f64, _mss: f64) -> Option<f64> {
+        None
+    }
+    /// Whether it can begin from a saved window (RFC 9959), by [`CongestionControl::set_window`].
+    fn resumes(&self) -> bool {
         false
     }
     /// Whether it gets samples of the delivery rate, and keeps its own window while losses are repaired.
@@ -314,6 +326,22 @@ macro_rules! algorithms {
                 }
             }
 
+            /// Most bytes that congestion avoidance adds to a `window` within a round trip, where it knows a bound.
+            pub fn round_gain(&self, window: f64, mss: f64) -> Option<f64> {
+                match self {
+                    $( Algorithm::$variant(s) => s.round_gain(window, mss), )*
+                    Algorithm::Custom(_) => None,
+                }
+            }
+
+            /// Whether it can begin from a saved window.
+            pub fn resumes(&self) -> bool {
+                match self {
+                    $( Algorithm::$variant(s) => s.resumes(), )*
+                    Algorithm::Custom(_) => false,
+                }
+            }
+
             /// Whether it runs over RoCEv2: it was made for queue pairs, or needs neither marks in acknowledgements nor a header.
             pub fn runs_over_roce(&self) -> bool {
                 let made_for_it = match self {
@@ -447,6 +475,9 @@ impl CongestionControl for AnyCc {
     #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
         each!(self, cc => cc.pacing_rate())
+    }
+    fn set_window(&mut self, cwnd: f64, ssthresh: Option<f64>) {
+        each!(self, cc => cc.set_window(cwnd, ssthresh));
     }
     fn on_idle(&mut self, timeouts: u32, cx: &Cx<'_>) {
         each!(self, cc => cc.on_idle(timeouts, cx));

@@ -29,7 +29,16 @@ crate::params! {
     }
 }
 
-impl CcSettings for Settings {}
+impl CcSettings for Settings {
+    // RFC 5681 eq. (3): a segment.
+    fn round_gain(&self, _window: f64, mss: f64) -> Option<f64> {
+        Some(mss)
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+}
 
 /// One flow's control.
 #[derive(Debug, Clone)]

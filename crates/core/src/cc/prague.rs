@@ -70,7 +70,12 @@ crate::params! {
     }
 }
 
-impl CcSettings for Settings {}
+impl CcSettings for Settings {
+    // Draft s.2.4.4: a segment, or less.
+    fn round_gain(&self, _window: f64, mss: f64) -> Option<f64> {
+        Some(mss)
+    }
+}
 
 /// One flow's control.
 #[derive(Debug, Clone)]

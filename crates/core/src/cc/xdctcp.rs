@@ -44,6 +44,11 @@ crate::params! {
 }
 
 impl CcSettings for Settings {
+    // RFC 5681 eq. (3): a segment.
+    fn round_gain(&self, _window: f64, mss: f64) -> Option<f64> {
+        Some(mss)
+    }
+
     fn classes(&self) -> Option<(&'static str, &Names)> {
         (self.class_by == ClassBy::Declared).then_some(("long_classes", &self.long_classes))
     }

@@ -64,6 +64,9 @@ impl Sender {
             Some(held) if held.blocks > 0 => self.read_sack(held.sacked(), packet, config, net.now),
             _ => 0,
         };
+        if config.resumes {
+            self.note_sacked();
+        }
         let ece = self.ecn.agreed
             && match config.echo {
                 EchoMode::Counted => self.read_counter(packet, delivered, config),
@@ -74,6 +77,9 @@ impl Sender {
         if packet.seq > self.half.una {
             (heard, late) = self.on_new_ack(packet.seq, heard, config, net);
         } else if packet.seq == self.half.una && !packet.flags.any(Flags::PROBE) {
+            if config.resumes {
+                self.note_delivery(heard, delivered, None);
+            }
             if self.losses.is_by_time() {
                 self.duplicate_by_time(heard, config, net.now);
             } else if self.next > self.half.una {
@@ -86,7 +92,10 @@ impl Sender {
         if let Some(ack) = late
             && !self.recovery.is_fast()
         {
-            self.with_cc(config, net.now, |cc, cx| cc.grow(&ack, cx));
+            self.with_capped_cc(config, net.now, |cc, cx| cc.grow(&ack, cx));
+        }
+        if config.resumes {
+            self.pass_phases(config, net.now);
         }
         self.ecn.echoed = ece;
         if config.samples {
@@ -163,10 +172,14 @@ impl Sender {
         } else {
             self.board.advance(una)
         };
+        let sacked = heard.delivered;
         heard.delivered += heard.acked - known;
         self.half.una = una;
         self.next = self.next.max(una);
         let rtt = self.measure(heard.stamp, config, now);
+        if config.resumes {
+            self.note_delivery(heard, sacked, rtt);
+        }
         self.half.rto_at = if self.next > self.half.una || self.high > self.half.una {
             self.rto_from(now, config) // RFC 6298 s.5.3
         } else {
@@ -183,7 +196,7 @@ impl Sender {
         let may_grow = self.may_grow(heard, config) && !must_recover;
         let cut_first = config.settings.ece_growth == EceGrowth::CutFirst && heard.ece && self.may_reduce();
         let ack = self.report(heard, rtt, round_ended, may_grow && !cut_first, config);
-        self.with_cc(config, now, |cc, cx| cc.on_ack(&ack, cx));
+        self.with_capped_cc(config, now, |cc, cx| cc.on_ack(&ack, cx));
         if let Some(found) = found {
             self.act_by_time(true, heard, found, config, now);
         } else if !self.recovery.is_open() || !self.board.is_empty() || self.losses.dup_acks() > 0 {
@@ -264,6 +277,10 @@ impl Sender {
     pub(super) fn congested(&mut self, why: Congestion, flight: u64, config: &Config, now: Time) {
         let before = self.half.window.bytes();
         self.with_cc(config, now, |cc, cx| cc.on_congestion(why, flight, cx));
+        if config.resumes {
+            self.retreat(why, config, now);
+        }
+        self.forget_flight(before);
         // A loss within the round trip of a reduction for marks: CWR again would end the echo of later marks. Linux reports
         // none in state CWR (tcp_enter_recovery calls tcp_init_cwnd_reduction only outside of it), the RFC where the window shrank.
         let reported = why == Congestion::LossAfterEcn
@@ -276,7 +293,15 @@ impl Sender {
 
     /// Whether the window may grow on this acknowledgement.
     #[inline(always)]
-    pub(super) fn may_grow(&self, heard: Heard, config: &Config) -> bool {
+    fn may_grow(&self, heard: Heard, config: &Config) -> bool {
+        self.may_grow_plainly(heard, config)
+            && (!config.caps_growth || self.below_cap(config))
+            && !(config.resumes && self.holds_growth())
+    }
+
+    /// Whether the window may grow where nothing caps it, and no connection resumes.
+    #[inline(always)]
+    pub(super) fn may_grow_plainly(&self, heard: Heard, config: &Config) -> bool {
         let Heard { ece, flight, .. } = heard;
         let settings = &config.settings;
         let by_state = self.recovery.is_open() || self.may_grow_in_repair(config);
@@ -312,7 +337,7 @@ impl Sender {
         }
     }
 
-    fn slow_start(&self) -> bool {
+    pub(super) fn slow_start(&self) -> bool {
         self.half.window.cc().ssthresh().is_some_and(|ssthresh| (self.half.window.bytes() as f64) < ssthresh)
     }
 
@@ -331,7 +356,7 @@ impl Sender {
         let before = self.half.window.bytes();
         self.congested(Congestion::Ecn, heard.flight, config, now);
         self.reduced_until = self.next;
-        if config.settings.prr_on_ecn {
+        if config.settings.prr_on_ecn && !self.retreats() {
             self.begin_spread_reduction(before, heard, config);
         }
     }
@@ -350,6 +375,7 @@ impl Sender {
                 self.losses.on_round_trip(net.now - packet.stamp);
                 if config.settings.lost_syns.is_some_and(|most| self.rtt.timeouts >= most) {
                     self.with_cc(config, net.now, |cc, cx| cc.on_lost_syn(cx));
+                    self.usage.resume = None; // RFC 9959 s.3.2: a lost packet is congestion
                 }
                 self.rtt.progress();
                 self.half.rto_at = Time::MAX;

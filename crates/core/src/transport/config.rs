@@ -7,8 +7,8 @@ use super::ndp::{self, NdpSettings};
 use super::profiles::{Other, Transport};
 use super::roce::{RoceSettings, Rules};
 use super::settings::{
-    AppLimitChecks, Codepoint, ControlEct, Counted, EchoMode, EcnAcks, EcnMode, LossDetection, MAX_WINDOW,
-    Opening, TransportSettings,
+    AppLimitChecks, Codepoint, ControlEct, Counted, EchoMode, EcnAcks, EcnMode, GrowthCap, LossDetection,
+    MAX_WINDOW, Opening, TransportSettings,
 };
 use super::uec::{self, UecSettings};
 use crate::cc::{Algorithm, EcnUse, WindowRules};
@@ -111,6 +111,12 @@ pub struct Config {
     pub reports_held: bool,
     /// Only whole segments of a window let segments out.
     pub whole_windows: bool,
+    /// A window that its sender does not fill grows to a bound.
+    pub caps_growth: bool,
+    /// Sending needs neither headers of a protocol nor these two.
+    pub pumps_plainly: bool,
+    /// Connections resume from a saved window.
+    pub resumes: bool,
     /// The congestion control answers marks one by one: they do not stop growth of themselves.
     pub counts_marks: bool,
 }
@@ -210,6 +216,11 @@ impl Config {
             // A receiver that runs ahead conceals losses, so it reports no hole.
             reports_held: s.sack && s.ack_ahead.is_none(),
             whole_windows: s.window_counts == Counted::Segments,
+            caps_growth: s.growth_cap == GrowthCap::MaxFlight,
+            resumes: s.saved_cwnd.is_some(),
+            pumps_plainly: transport.cc.protocol().is_none()
+                && s.saved_cwnd.is_none()
+                && s.growth_cap == GrowthCap::None,
             counts_marks: echo == EchoMode::Counted && wanted == EcnUse::Counted,
             kind: match &transport.other {
                 Other::None => TransportKind::Tcp,

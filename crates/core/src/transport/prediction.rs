@@ -20,7 +20,11 @@ impl Config {
     pub(super) fn can_predict(&self) -> bool {
         let s = &self.settings;
         let plain_acks = !self.explicit && !self.samples && !self.rack && self.echo != EchoMode::Counted;
-        let plain_window = s.arithmetic == Arithmetic::Exact && !self.whole_windows && !s.prr_on_ecn;
+        let plain_window = s.arithmetic == Arithmetic::Exact
+            && !self.whole_windows
+            && !s.prr_on_ecn
+            && !self.caps_growth
+            && !self.resumes;
         let plain_sending = s.burst == 1 && !s.nagle;
         let exact_rtt = s.rtt_by == RttBy::Timestamps;
         plain_acks && plain_window && plain_sending && exact_rtt && s.ece_growth != EceGrowth::CutFirst
@@ -61,7 +65,7 @@ impl Sender {
         if round_ended {
             self.round_end = self.next;
         }
-        let may_grow = self.may_grow(heard, config);
+        let may_grow = self.may_grow_plainly(heard, config);
         let ack = self.report(heard, Some(rtt), round_ended, may_grow, config);
         self.with_cc(config, now, |cc, cx| cc.on_ack(&ack, cx));
         if ece {

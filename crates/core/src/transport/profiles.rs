@@ -248,6 +248,10 @@ impl Transport {
         overlay.finish();
         if table.faults.0.len() == before {
             settings.check(&table.path, cc.as_ref().is_some_and(|cc| cc.protocol().is_some()), table.faults);
+            if let Some(cc) = &cc {
+                settings.check_cap(&table.path, cc, table.faults);
+                settings.check_resume(&table.path, cc, table.faults);
+            }
         }
         Some(Transport { profile: profile.name, settings, cc: cc?, other: Other::None })
     }

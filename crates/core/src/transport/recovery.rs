@@ -137,7 +137,10 @@ impl Sender {
             Recovery::Reducing(prr) => prr.window(),
             Recovery::Fast(fast) => match &fast.repair {
                 Repair::Plain(plain) => cwnd + plain.inflation,
-                Repair::Sack(SackRepair { prr, .. }) | Repair::Time(prr) if config.settings.prr => {
+                // RFC 9959 s.4.5: proportional reductions do not drain a path after a jump.
+                Repair::Sack(SackRepair { prr, .. }) | Repair::Time(prr)
+                    if config.settings.prr && !self.retreats() =>
+                {
                     prr.window()
                 }
                 Repair::Sack(_) | Repair::Time(_) => cwnd,

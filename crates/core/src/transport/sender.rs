@@ -81,7 +81,7 @@ impl Sender {
             losses: LossDetection::new(config),
             rates: config.samples.then(Box::default),
             ecn: EcnState { agreed: config.ecn, echoed: false, send_cwr: false, ace: (0, 0) },
-            usage: Usage::default(),
+            usage: Usage::new(config),
             next: 0,
             high: 0,
             reduced_until: 0,

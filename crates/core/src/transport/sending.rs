@@ -39,10 +39,10 @@ impl Sender {
         }
         (self.pacing.holds, self.pacing.port_at) = (false, Time::MAX);
         let high = self.high;
-        if config.explicit {
-            self.pump_explicit(config, net)
-        } else {
+        if config.pumps_plainly {
             self.pump_data(config, net)
+        } else {
+            self.pump_otherwise(config, net)
         }
         if config.rules.arithmetic.in_segments() {
             self.note_use(high, config);
@@ -53,6 +53,19 @@ impl Sender {
         // RFC 6298 s.5.6 times a retransmission from when it leaves, not from when it is due.
         if self.pacing.holds && self.flight(config) == 0 {
             self.half.rto_at = Time::MAX;
+        }
+    }
+
+    /// Sends with a protocol's headers, after a jump, or where the most data in flight counts.
+    #[inline(never)]
+    fn pump_otherwise(&mut self, config: &Config, net: &mut Net) {
+        if config.explicit {
+            self.pump_explicit(config, net)
+        } else {
+            self.pump_resuming(config, net)
+        }
+        if config.caps_growth {
+            self.note_flight(config);
         }
     }
 
@@ -124,6 +137,9 @@ impl Sender {
     pub(super) fn send_new(&mut self, seq: u64, payload: u64, config: &Config, net: &mut Net) {
         let fin = self.half.closing && seq + payload == self.half.written;
         self.emit(seq, payload, fin, config, net);
+        if config.resumes {
+            self.pace_jump(payload, net.now);
+        }
         if !self.recovery.is_open()
             && let Some(prr) = self.recovery.prr()
         {
@@ -174,7 +190,9 @@ impl Sender {
         let timeout = self.rtt.rto(&config.settings);
         if config.settings.idle_restart && self.high > 0 && idle > timeout {
             let timeouts = idle.as_ps().div_ceil(timeout.as_ps().max(1)).min(64) as u32;
+            let before = self.half.window.bytes();
             self.with_cc(config, net.now, |cc, cx| cc.on_idle(timeouts, cx));
+            self.forget_flight(before);
         }
     }
 

@@ -135,6 +135,16 @@ crate::choices! {
 }
 
 crate::choices! {
+    /// The bound of a window that its sender does not fill.
+    pub enum GrowthCap {
+        /// None beside `validate_cwnd`.
+        None = "none",
+        /// The window to which a round trip would take the most data in flight since the last reduction (maxFS).
+        MaxFlight = "max-flight",
+    }
+}
+
+crate::choices! {
     /// How the round-trip time is measured.
     pub enum RttBy {
         /// From each acknowledgement's echoed timestamp (RFC 7323 s.4).
@@ -182,6 +192,17 @@ crate::params! {
         slow_start_limit: f64 = 2.0, "[1, ]", "RFC 3465 s.2.3: L = 2";
         /// Whether only a window that limits the sender may grow.
         validate_cwnd: bool = true, "", "RFC 7661 s.4.3; RFC 5681 is silent";
+        /// How far a window grows that its sender does not fill: with "max-flight" to twice the most data in flight since the last reduction
+        /// in slow start, and beyond it by the growth of a round trip in congestion avoidance. Needs `validate_cwnd = false`.
+        growth_cap: GrowthCap = "none", "", "draft-ietf-ccwg-ratelimited-increase s.3 rule 2: max-flight";
+        /// Congestion window that an earlier connection over the path has saved, from which each connection of the load resumes; or "none".
+        saved_cwnd: Option<Size> = "none", "[1pkt, ]", "RFC 9959 s.3.1: the bytes of a round trip; connections here save nothing themselves";
+        /// Least round-trip time of that connection; or "none".
+        saved_rtt: Option<Span> = "none", "(0s, ]", "RFC 9959 s.3.1; s.4.2.1: between a tenth and twice of the present one";
+        /// Most window to which a resuming sender jumps, where half of `saved_cwnd` is more; or "none".
+        max_jump: Option<Size> = "none", "[1pkt, ]", "RFC 9959 s.3.3 and s.4.3.2: a bound that a sender may configure";
+        /// Share of the data that arrived after a jump, to which a sender that retreats sets its slow-start threshold.
+        resume_beta: f64 = 0.5, "[0.5, 1]", "RFC 9959 s.2.4 and s.3.5, Beta: 0.5";
         /// Whether an idle sender starts again from the restart window.
         idle_restart: bool = true, "", "RFC 5681 s.4.1";
         /// Whether it starts again from a window that was halved for each timeout of the idle time, in slow start up to three quarters of the old one.
@@ -347,6 +368,8 @@ impl TransportSettings {
             ("receive_window", self.receive_window),
             ("ack_ahead", self.ack_ahead),
             ("cwnd_max", self.cwnd_max),
+            ("saved_cwnd", self.saved_cwnd),
+            ("max_jump", self.max_jump),
             ("cwnd_floor", Some(self.cwnd_floor)),
         ];
         for (key, size) in windows {

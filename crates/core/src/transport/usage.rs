@@ -6,13 +6,18 @@
 
 use super::config::Config;
 use super::detection::LossDetection;
+use super::resume::Resumption;
 use super::sender::Sender;
 
 /// The use of the window, since `until` was set where Linux counts it.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub struct Usage {
     /// The window, not the application, ended the last sending.
     pub(super) window_limited: bool,
+    /// Most bytes in flight since the last reduction, where a cap on growth asks (`rate_limited.rs`).
+    pub(super) max_flight: u64,
+    /// Careful resume, as long as it has a part in the window (`resume.rs`).
+    pub(super) resume: Option<Box<Resumption>>,
     /// One beyond the last short segment (`snd_sml`).
     pub(super) short_end: u64,
     /// `is_cwnd_limited`.
@@ -24,6 +29,11 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Nothing is sent yet.
+    pub(super) fn new(config: &Config) -> Self {
+        Usage { resume: Resumption::begin(&config.settings), ..Usage::default() }
+    }
+
     /// tcp_is_cwnd_limited: whether a window of `cwnd` segments may grow.
     pub(super) fn lets_grow(&self, slow_start: bool, cwnd: u64) -> bool {
         self.limited || (slow_start && cwnd < 2 * self.most_out)
@@ -43,7 +53,7 @@ impl Sender {
         let out = self.segments_out(mss);
         let Usage { limited: before, most_out, until, .. } = self.usage;
         if (sent || limited) && (self.half.una >= until || limited || (!before && out > most_out)) {
-            self.usage = Usage { limited, most_out: out, until: self.high, ..self.usage };
+            (self.usage.limited, self.usage.most_out, self.usage.until) = (limited, out, self.high);
         }
     }
 

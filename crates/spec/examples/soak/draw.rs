@@ -344,6 +344,27 @@ impl Sections {
         } else {
             chosen.insert("mss".into(), one(chance, &sizes).into());
             chosen.insert("cc".into(), self.component(chance, "transport.cc", &[], false, 0.3));
+            for key in ["growth_cap", "saved_cwnd", "saved_rtt", "max_jump"] {
+                chosen.remove(key);
+            }
+            if chance.chance(0.15) {
+                let control = self.control(chance, |cc| cc.round_gain(1.0, 1.0).is_some());
+                chosen.extend([
+                    ("growth_cap".into(), "max-flight".into()),
+                    ("validate_cwnd".into(), false.into()),
+                    ("cc".into(), control),
+                ]);
+            }
+            if chance.chance(0.2) {
+                chosen.extend([
+                    ("saved_cwnd".into(), one(chance, &["30pkt", "100pkt", "1000pkt", "2MB"]).into()),
+                    ("saved_rtt".into(), one(chance, &["5us", "20us", "100us"]).into()),
+                    ("max_jump".into(), one(chance, &["none", "none", "40pkt"]).into()),
+                    ("sack".into(), true.into()),
+                    ("arithmetic".into(), "exact".into()),
+                    ("cc".into(), self.control(chance, Algorithm::resumes)),
+                ]);
+            }
         }
         Value::Object(chosen)
     }

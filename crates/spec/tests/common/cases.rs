@@ -160,6 +160,9 @@ fn tuning() -> impl Strategy<Value = (&'static str, Value)> {
         ("app_limit_checks", json!("writes")),
         ("idle_restart", json!(false)),
         ("validate_cwnd", json!(false)),
+        ("growth_cap", json!("max-flight")),
+        ("saved_cwnd", json!("64pkt")),
+        ("saved_cwnd", json!("600pkt")),
     ])
 }
 
@@ -214,7 +217,27 @@ impl Case {
             document["transport"]["pipe"] = json!("rfc6675");
         }
         document["transport"]["ack_delay"] = json!("200us");
+        self.make_legal(&mut document["transport"]);
         document
+    }
+
+    /// Settings that need others, or a control that knows them.
+    fn make_legal(&self, transport: &mut Value) {
+        let settings = transport.as_object_mut().expect("a table");
+        let mut put = |key: &str, value: Value| drop(settings.insert(key.into(), value));
+        let tuned = |wanted: &str| self.tuning.iter().any(|(key, _)| *key == wanted);
+        let caps = ["newreno", "dctcp", "xdctcp"].contains(&self.cc);
+        if tuned("growth_cap") {
+            put("growth_cap", json!(if caps { "max-flight" } else { "none" }));
+            put("validate_cwnd", json!(false));
+        }
+        if tuned("saved_cwnd") && caps && self.cc != "xdctcp" {
+            put("saved_rtt", json!("100us"));
+            put("sack", json!(true));
+            put("arithmetic", json!("exact"));
+        } else {
+            put("saved_cwnd", json!("none"));
+        }
     }
 
     fn cc_settings(&self) -> Value {

@@ -48,6 +48,7 @@ def arguments(experiment: Mapping[str, Any], starts_ns: Sequence[int]) -> dict[s
     _only(transport, mss="1448B", header="40B", timestamps=True, sack=True, nagle=False, dup_acks=3, burst=1)
     _only(transport, receive_window="none", echo="auto")
     _only(transport, ack_pieces=1, ack_repeats=0, ack_ahead="none", hide_marks=False)
+    _only(transport, growth_cap="none", saved_cwnd="none")
     control = elsewhere("transport.cc", "ns3").get(transport["cc"]["kind"])
     if control is None:
         raise Refusal(f"the program for ns-3 has no {transport['cc']['kind']}")

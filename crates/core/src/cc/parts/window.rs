@@ -173,6 +173,13 @@ impl Window {
         self.credit = AFTER_TIMEOUT;
     }
 
+    /// Careful resume (RFC 9959) sets the window, and the threshold where it gives one.
+    pub fn set(&mut self, cwnd: f64, ssthresh: Option<f64>) {
+        self.cwnd = cwnd;
+        self.ssthresh = ssthresh.unwrap_or(self.ssthresh);
+        self.credit = 0.0;
+    }
+
     /// RFC 5681 s.3.1: one segment where the SYN or the SYN+ACK was lost. ssthresh stays as high as it is.
     pub fn on_lost_syn(&mut self, cx: &Cx<'_>) {
         self.cwnd = cx.rules.mss as f64;
@@ -217,6 +224,10 @@ macro_rules! by_window {
 
         fn on_lost_syn(&mut self, cx: &Cx<'_>) {
             self.window.on_lost_syn(cx);
+        }
+
+        fn set_window(&mut self, cwnd: f64, ssthresh: Option<f64>) {
+            self.window.set(cwnd, ssthresh);
         }
     };
 }

@@ -224,7 +224,7 @@ fn most_packets(experiment: &Experiment, checked: &Checked<'_>) -> u64 {
     windows.max().unwrap_or(0).saturating_mul(2)
 }
 
-/// Packets of a window that began with the initial one and doubled in every round trip of the run (slow start). Who
+/// Packets of a window that began with the initial one, or jumped to part of a saved one, and doubled in every round trip of the run (slow start). Who
 /// sends at a rate has no such bound; over NDP and Homa the first window stays under way.
 fn window_after(load: &LoadSpec, duration: Span, checked: &Checked<'_>) -> u64 {
     let settings = &load.transport.settings;
@@ -240,7 +240,8 @@ fn window_after(load: &LoadSpec, duration: Span, checked: &Checked<'_>) -> u64 {
         if round_trip == Span::ZERO { MOST_DOUBLINGS } else { duration.as_ps() / round_trip.as_ps() };
     // The first round trip opens the connection.
     let doublings = if load.transport.roce().is_some() { doublings } else { doublings.saturating_sub(1) };
-    let initial = settings.bytes(settings.initial_window).div_ceil(settings.mss.as_u64().max(1));
+    let first = settings.bytes(settings.initial_window).max(settings.first_jump());
+    let initial = first.div_ceil(settings.mss.as_u64().max(1));
     initial.max(1).saturating_mul(1 << doublings.min(MOST_DOUBLINGS))
 }
 
@@ -463,7 +464,8 @@ impl Flood {
         for (stream, load) in by_windows() {
             let settings = &load.transport.settings;
             let flows = stream.expected.at_once as f64;
-            let initial = settings.bytes(settings.initial_window) as f64 / stream.payload;
+            let first = settings.bytes(settings.initial_window).max(settings.first_jump());
+            let initial = first as f64 / stream.payload;
             let mss = settings.mss.max(Bytes(1)).as_u64();
             let sendable = (self.sources * self.duration / 8.0) as u64;
             let bytes = stream.expected.bytes.unwrap_or(u64::MAX).min(sendable);
