@@ -148,6 +148,18 @@ fn a_change_of_ce_is_acknowledged_at_once() {
     assert_eq!(times("linux"), arrivals(&[2, 3, 4, 6, 6, 7, 9, 9, 10, 12, 12]));
 }
 
+/// RFC 9768 s.3.2.2.5.1: with each eighth segment acknowledged, the first mark of a run is acknowledged at once, and then each second one.
+#[test]
+fn accurate_ecn_acknowledges_the_first_mark_and_each_second_one() {
+    let transport = json!({"cc": "dctcp", "echo": "accecn", "ack_every": 8, "initial_window": "128pkt"});
+    let document = pair(transport, json!({"bytes": format!("{}B", 16 * MSS)}));
+    let marked = with(document, json!({"port": {"s0->switch": {"mark": 1.0}}}));
+    let times = watch(marked, &[DELAYED]).times(DELAYED);
+    let arrivals: Vec<u64> = (1..16).step_by(2).map(|n| LINE.burst(n)).collect();
+    assert_eq!(times[..8], arrivals[..]);
+    assert!(times.len() <= 9, "{times:?}");
+}
+
 /// Linux `tcp_ecn_accept_cwr`: a segment with CWR is acknowledged at once, the sender's window may be one segment.
 /// Every segment is marked, windows hold two segments and each is reduced: of each window one segment has
 /// CWR, and with an acknowledgement every second segment both of a window would have shared one.

@@ -159,3 +159,15 @@ fn the_trace_has_the_round_trip_of_the_path() {
         }
     }
 }
+
+/// A sender by credits measures no round trip: its trace has none, where zero would be a number.
+#[test]
+fn a_sender_by_credits_has_no_round_trip() {
+    let mut document = pair(json!({}), json!({"bytes": "100KB"}));
+    document["transport"] = json!({"profile": "expresspass", "cc": "line-rate"});
+    document["queue"] = json!("credit");
+    document["probe"] = json!({"flow_trace": "20us"});
+    let done = run(with(document, json!({"duration": "1ms"})));
+    let trips = done.column("flow_trace", "srtt_ps");
+    assert!(trips.len() > 5 && trips.iter().all(|trip| trip.is_nan()), "{trips:?}");
+}

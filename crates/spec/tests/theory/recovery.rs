@@ -267,3 +267,32 @@ fn a_recovery_takes_no_window_over_from_the_last_one() {
     let noticed = second[0] + LINE.burst(4) + LINE.one_way(HEADER + 12);
     assert_eq!(second.iter().filter(|at| **at == noticed).count(), 1);
 }
+
+/// RFC 9293 s.3.8.6: what leaves in a recovery by SACK lies within the receiver's window too. It is as wide as the sender's here, so that the
+/// new data of the recovery reach its edge and stop there.
+#[test]
+fn a_recovery_keeps_within_the_receivers_window() {
+    let window = 40 * MSS;
+    let transport = json!({"initial_window": "40pkt", "receive_window": "40pkt"});
+    let document = pair(transport, json!({"bytes": format!("{}B", 400 * MSS)}));
+    let document = with(
+        document,
+        json!({
+            "port": {"s0->switch": {"drop_packets": [1]}}, "probe": {"packets": ["s0->switch", "switch->s0"]},
+        }),
+    );
+    let done = run(document);
+    let [at, landed, seq, payload] =
+        ["time_ps", "landed_ps", "seq", "payload"].map(|name| done.column("packets", name));
+    let ports = done.words("packets", "port");
+    let rows = |port: &str| {
+        ports.iter().enumerate().filter(|(_, name)| **name == port).map(|(row, _)| row).collect::<Vec<_>>()
+    };
+    let (left, answers) = (rows("s0->switch"), rows("switch->s0"));
+    let beyond = |row: usize| {
+        let una = answers.iter().filter(|k| landed[**k] <= at[row]).map(|k| seq[*k]).fold(0.0, f64::max);
+        seq[row] + payload[row] - una
+    };
+    let most = left.iter().map(|row| beyond(*row)).fold(0.0, f64::max);
+    assert_eq!((done.flow("retransmissions"), most), (1.0, window as f64));
+}
