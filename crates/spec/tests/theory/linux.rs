@@ -6,7 +6,7 @@
 //! segments, alpha in 1/1024; the packet that changes CE and one with CWR acknowledged at once; reductions
 //! spread over a round trip in segments; rounds that end when all of a window is acknowledged.
 
-use crate::bench::{Run, close, near, run, with};
+use crate::bench::{Run, close, near, pair, run, with};
 use serde_json::{Value, json};
 
 /// Marks and the mean number of packets waiting, by number of senders, as Linux gives them.
@@ -112,4 +112,21 @@ fn windows_are_whole_segments() {
             done.column("flow_trace", "cwnd_bytes").iter().filter(|bytes| **bytes % 1448.0 != 0.0).count();
         assert_eq!(parts, 0, "{cc}");
     }
+}
+
+/// Linux tcp_cwnd_validate: a window that was full counts as full until what was outstanding then is acknowledged. Ten segments fill the
+/// first window, which slow start doubles. Two segments a millisecond later do not fill it, and it stays.
+#[test]
+fn a_window_counts_as_full_for_one_round_trip() {
+    let mut document = pair(json!({}), json!({}));
+    document["transport"] = json!({"profile": "linux", "cc": "newreno", "opening": "established"});
+    document["traffic"] = json!({"x": {"kind": "graph", "messages": [
+        {"id": "full", "from": "s0", "to": "r0", "bytes": "14480B"},
+        {"id": "short", "from": "s0", "to": "r0", "bytes": "2896B", "start": "1ms"},
+    ]}});
+    document["probe"] = json!({"flow_trace": "change"});
+    let done = run(with(document, json!({"duration": "5ms"})));
+    let windows = done.column("flow_trace", "cwnd_bytes");
+    assert_eq!(done.fct().len(), 2);
+    assert_eq!(*windows.last().expect("a row"), 20.0 * 1448.0, "{windows:?}");
 }
