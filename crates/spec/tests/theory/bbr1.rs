@@ -164,6 +164,9 @@ fn a_timeout_leaves_one_segment_more_than_is_in_flight() {
     let rows = trace(json!({"event": cut}));
     let timeout = rows.iter().find(|row| row.after == After::Timeout).expect("a timeout");
     assert_eq!(timeout.cwnd, MSS);
+    // Until all that was outstanding is acknowledged a repair is under way, and it is not one by duplicates.
+    let first = samples(&rows).find(|row| row.at > timeout.at && row.rs.newly_acked > 0).expect("a sample");
+    assert!(first.rs.repairing && !first.rs.in_fast_recovery, "{first:?}");
     let last = samples(&rows).next_back().expect("a sample");
     close("bandwidth afterwards", last.get("max_bw_bps"), 0.99 * 10e6 * SHARE, 0.03);
 }
