@@ -287,6 +287,8 @@ class _Queue(NamedTuple):
 
     packets: np.ndarray
     bytes: np.ndarray
+    tied: np.ndarray
+    """Whether a packet came as another left, so that their order is open."""
 
     def above(self, limit: tuple[int, bool], reached: bool) -> np.ndarray:
         found = self.packets if limit[1] else self.bytes
@@ -307,7 +309,7 @@ def queue_found(
     if not settings.get("count_in_service", True):
         serving = packets > 0
         packets, held = packets - serving, held - np.where(serving, np.append(sizes, 0)[gone], 0)
-    return _Queue(packets + after, held + (size if after else 0))
+    return _Queue(packets + after, held + (size if after else 0), np.isin(at, time))
 
 
 def _fifos(trace: Trace, rule: str, kinds: set[str]) -> Iterator[tuple[str, pl.DataFrame, Any, _Queue]]:
@@ -321,7 +323,10 @@ def _fifos(trace: Trace, rule: str, kinds: set[str]) -> Iterator[tuple[str, pl.D
         if settings["kind"] in kinds:
             came, size = rows["came"].to_numpy().astype("i8"), rows["size"].to_numpy().astype("i8")
             after = settings.get("measure", "before") == "after"
-            yield port, rows, settings, queue_found(rows, came, np.arange(len(rows)), size, settings, after)
+            queue = queue_found(rows, came, np.arange(len(rows)), size, settings, after)
+            # A controller notes departures one by one, and may do so after an arrival of the same time.
+            controlled = trace.experiment["port_control"]["kind"] != "none"
+            yield port, rows, settings, queue._replace(tied=queue.tied & controlled)
         else:
             trace.skip(rule, "a discipline has no such law in the audit")
 
@@ -329,7 +334,7 @@ def _fifos(trace: Trace, rule: str, kinds: set[str]) -> Iterator[tuple[str, pl.D
 def _report(port: str, rows: pl.DataFrame, wrong: np.ndarray, queue: _Queue, text: str) -> Iterator[Breach]:
     import numpy as np
 
-    places = np.flatnonzero(wrong)
+    places = np.flatnonzero(wrong & ~queue.tied)
     if len(places):
         at = int(places[0])
         found = f"{int(queue.packets[at])} packets and {int(queue.bytes[at])} bytes"

@@ -161,7 +161,8 @@ impl Config {
         let ect_on_syn = ect_on(wanted != EcnUse::Off);
         // tcp_ecn_send: once AccECN is agreed on, INET_ECN_xmit for all that is sent.
         let ect_on_control = ect_on(wanted != EcnUse::Off || echo == EchoMode::Counted);
-        let initial_window = s.bytes(s.initial_window) as f64;
+        let cwnd_max = bytes(s.cwnd_max).min(MAX_WINDOW as f64);
+        let initial_window = (s.bytes(s.initial_window) as f64).min(cwnd_max); // Linux tcp_init_cwnd: the clamp holds from the start
         let mut config = Config {
             predicts: false,
             samples: transport.cc.samples(),
@@ -179,7 +180,7 @@ impl Config {
                 burst: s.burst,
                 cwnd_floor: s.bytes(s.cwnd_floor) as f64,
                 ssthresh_floor: s.bytes(s.ssthresh_floor) as f64,
-                cwnd_max: bytes(s.cwnd_max).min(MAX_WINDOW as f64),
+                cwnd_max,
                 restart_window: initial_window,
                 idle_halves: s.idle_halves,
             },

@@ -171,3 +171,15 @@ fn a_sender_by_credits_has_no_round_trip() {
     let trips = done.column("flow_trace", "srtt_ps");
     assert!(trips.len() > 5 && trips.iter().all(|trip| trip.is_nan()), "{trips:?}");
 }
+
+/// Linux tcp_init_cwnd: a window begins within its clamp, `cwnd_max`. The third packet waits for the answer to the first.
+#[test]
+fn a_window_begins_within_its_clamp() {
+    let document = pair(
+        json!({"initial_window": "10pkt", "cwnd_max": "2pkt"}),
+        json!({"bytes": format!("{}B", 6 * MSS)}),
+    );
+    let done = watch(document, &["s0->switch"]);
+    assert_eq!(done.times("s0->switch")[..3], [0, 0, LINE.round()]);
+    assert_eq!(done.column("flow_trace", "cwnd_bytes")[0], 2.0 * MSS as f64);
+}
