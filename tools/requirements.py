@@ -169,7 +169,8 @@ def page() -> str:
         "",
         f"<!-- {NOTE} -->",
         "",
-        "The tables list the MUST (with MUST NOT) and SHOULD (with SHOULD NOT) of eleven RFCs in our own words.",
+        "The tables list the MUST (with MUST NOT) and SHOULD (with SHOULD NOT) of eleven RFCs in "
+        "our own words.",
         "Each names the tests that fail when it is broken. The others have a reason, or count as untested.",
         "",
         "| RFC | | listed | tested | " + " | ".join(LEFT) + " | untested |",
