@@ -219,6 +219,8 @@ def goes_back(trace: Trace) -> Iterator[Breach]:
         for place in np.sort(np.concatenate([back, gaps])).tolist():
             known = int(np.searchsorted(landed, at[place], side="right"))
             una = int(ack[:known].max(initial=0))
+            # An answer of the same time may come after the timer.
+            sooner = int(ack[: np.searchsorted(landed, at[place], side="left")].max(initial=0))
             before = int(np.searchsorted(landed, at[place - 1], side="left"))
             asked = nak[before:known].any()
             news = int(landed[:known].max(initial=int(at[0])))
@@ -226,7 +228,7 @@ def goes_back(trace: Trace) -> Iterator[Breach]:
             # A timer may have expired before the answer that came while the repeat waited for its port.
             quiet = landed[before:known] - np.concatenate([at[:1], landed])[before:known]
             silent = silent or bool((quiet >= timeout).any())
-            if place in gaps or seq[place] != una or not (asked or silent):
+            if place in gaps or seq[place] not in (una, sooner) or not (asked or silent):
                 text = f"flow {data['flow'][0]} goes to byte {seq[place]} after {end[place - 1]}"
                 yield Breach(f"{text}, and {una} is the first missing", int(at[place]), str(data["src"][0]))
                 break

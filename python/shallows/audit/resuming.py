@@ -44,8 +44,9 @@ def grows_to_cap(trace: Trace) -> Iterator[Breach]:
         most = np.concatenate([[0], np.maximum.accumulate(_outstanding(one))])
         for row in range(1, len(one.cwnd)):
             old, new, at = one.cwnd[row - 1], one.cwnd[row], int(one.row_at[row])
-            if at >= one.until or new < old:
-                break  # A reduction begins maxFS anew.
+            # A reduction begins maxFS anew. Data that wait in the host's port are in no table yet.
+            if at >= one.until or new < old or not len(one.sent_at) or at > one.sent_at[-1]:
+                break
             flight = most[np.searchsorted(one.sent_at, at, side="left")]
             if cc["kind"] == "aimd":
                 limit = flight + cc["alpha"] * one.mss
