@@ -122,14 +122,7 @@ def one_run(draws: random.Random, place: Path) -> list[str]:
     if experiment is None:
         return []
     found = runs.faults(experiment, threads=4 if draws.random() < 0.125 else 1)
-    if found:
-
-        def is_wrong(smaller: object) -> bool:
-            return _legal(smaller) and bool(runs.faults(smaller))  # type: ignore[arg-type]
-
-        small = regressions.smallest(experiment, is_wrong, 60)
-        found.append(f"kept in {regressions.keep('run', found, small)}")
-    return found
+    return _kept("run", experiment, found, runs.faults)
 
 
 def one_audit(draws: random.Random, place: Path) -> list[str]:
@@ -137,14 +130,20 @@ def one_audit(draws: random.Random, place: Path) -> list[str]:
     experiment = audits.draw(draws)
     if experiment is None:
         return []
-    found = audits.faults(experiment)
+    return _kept("audit", experiment, audits.faults(experiment), audits.faults)
+
+
+def _kept(
+    kind: str, experiment: runs.Document, found: list[str], faults: Callable[[runs.Document], list[str]]
+) -> list[str]:
+    """The findings. An experiment that has some is made as small as it stays wrong, and is kept."""
     if found:
 
         def is_wrong(smaller: object) -> bool:
-            return _legal(smaller) and bool(audits.faults(smaller))  # type: ignore[arg-type]
+            return _legal(smaller) and bool(faults(smaller))  # type: ignore[arg-type]
 
         small = regressions.smallest(experiment, is_wrong, 60)
-        found.append(f"kept in {regressions.keep('audit', found, small)}")
+        found.append(f"kept in {regressions.keep(kind, found, small)}")
     return found
 
 

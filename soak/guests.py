@@ -100,14 +100,21 @@ def _command(folder: Path, programs: list[str], out: str) -> subprocess.Popen[st
     )
 
 
-def _whole(folder: Path, programs: list[str], out: str, sent: int, found: list[str]) -> dict[str, str]:
-    """Runs to the end. Files of the outputs by name, with their digests."""
-    ran = _command(folder, programs, out)
+def _errors(ran: subprocess.Popen[str], within_s: float) -> str | None:
+    """What it wrote to standard error, or None if it had not ended by then and was killed."""
     try:
-        _, errors = ran.communicate(timeout=RUN_S)
+        return ran.communicate(timeout=within_s)[1]
     except subprocess.TimeoutExpired:
         os.killpg(ran.pid, signal.SIGKILL)
         ran.communicate()
+        return None
+
+
+def _whole(folder: Path, programs: list[str], out: str, sent: int, found: list[str]) -> dict[str, str]:
+    """Runs to the end. Files of the outputs by name, with their digests."""
+    ran = _command(folder, programs, out)
+    errors = _errors(ran, RUN_S)
+    if errors is None:
         found.append(f"did not end in {RUN_S:g} s: {programs}")
         return {}
     found += _left(ran.pid, "its end")
@@ -146,11 +153,8 @@ def _stopped(folder: Path, programs: list[str], draws: random.Random, found: lis
     time.sleep(draws.random() * 6)
     with contextlib.suppress(ProcessLookupError):
         ran.send_signal(number)
-    try:
-        _, errors = ran.communicate(timeout=STOP_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(ran.pid, signal.SIGKILL)
-        ran.communicate()
+    errors = _errors(ran, STOP_S)
+    if errors is None:
         found.append(f"runs {STOP_S:g} s after {number.name}: {programs}")
         return
     # It ended before the signal, was ended by it, or says that it was stopped.

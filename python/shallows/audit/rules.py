@@ -326,6 +326,8 @@ def _fifos(trace: Trace, rule: str, kinds: set[str]) -> Iterator[tuple[str, pl.D
             queue = queue_found(rows, came, np.arange(len(rows)), size, settings, after)
             # A controller notes departures one by one, and may do so after an arrival of the same time.
             controlled = trace.experiment["port_control"]["kind"] != "none"
+            if controlled and queue.tied.any():
+                trace.skip(rule, "packets come as others leave a port with a controller, in either order")
             yield port, rows, settings, queue._replace(tied=queue.tied & controlled)
         else:
             trace.skip(rule, "a discipline has no such law in the audit")
