@@ -56,6 +56,25 @@ fn jitter_adds_its_times() {
     assert!(sum(&kept, "delay_max_ps") <= EMPTY + 60e6 + 1e4);
 }
 
+/// RFC 3550 s.6.4.1: J = J + (|D| - J) / 16. Each second datagram comes 100 ns behind another load's and waits for the rest of it, so that D
+/// is that wait, up and down in turn: J = D (1 - (15/16)^(n - 1)) after n datagrams.
+#[test]
+fn the_interarrival_jitter_is_that_of_rtp() {
+    let mut document = stream(json!({}));
+    document["topology"]["senders"] = json!(2);
+    let mut other = document["traffic"]["x"].clone();
+    document["traffic"]["x"]["start"] = json!("1us");
+    (other["from"], other["start"], other["every"]) = (json!("s1"), json!("900ns"), json!("20us"));
+    document["traffic"]["y"] = other;
+    for n in [2, 5, 40] {
+        document["traffic"]["x"]["count"] = json!(n);
+        let done = run(document.clone());
+        let wait = (1028 * 800 - 100_000) as f64;
+        let gone = (0..n - 1).fold(1.0, |left, _| left * 15.0 / 16.0);
+        close("jitter", done.column("datagrams", "jitter_ps")[0], wait * (1.0 - gone), 1e-9);
+    }
+}
+
 /// Packets with kept order take no reordering: a TCP flow over jitter sends nothing again, over free jitter it does.
 #[test]
 fn kept_order_is_no_loss_to_tcp() {
