@@ -101,7 +101,7 @@ def _command(folder: Path, programs: list[str], out: str) -> subprocess.Popen[st
 
 
 def _errors(ran: subprocess.Popen[str], within_s: float) -> str | None:
-    """What it wrote to standard error, or None if it had not ended by then and was killed."""
+    """Its standard error, or None if it had not ended by then and was killed."""
     try:
         return ran.communicate(timeout=within_s)[1]
     except subprocess.TimeoutExpired:
