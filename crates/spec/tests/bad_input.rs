@@ -342,6 +342,13 @@ fn wrong_documents_are_told_what_is_wrong() {
         &planes(&[("routing", json!({"reconvergence": "none"}))]),
         &planes(&[("transport.port_status", json!("yes"))]),
         &planes(&[("transport.port_status", json!(true)), ("topology.planes", json!(1))]),
+        &planes(&[("transport.denied", json!([3]))]),
+        &planes(&[("transport.entropy", json!("states")), ("transport.denied", json!([3, 64]))]),
+        &planes(&[
+            ("transport.entropy", json!("states")),
+            ("transport.denied", json!((0..64).collect::<Vec<_>>())),
+        ]),
+        &planes(&[("transport.entropy", json!("states")), ("transport.denied", json!("3"))]),
         &[("topology.planes", json!(8))],
     ];
     assert_eq!(faults_of(&good().to_string()), [""; 0]);

@@ -2438,6 +2438,9 @@ class Uec(Part):
     entropies: int = 64
     """Entropy values that a connection has, a power of two. Range [1, 65536]. Default: UE 1.0.3 s.3.6.16: 64 to 256; uet-htsim: 64, and 128 in its tests."""
 
+    denied: list[int] = []
+    """Values that a controller denies: no packet, answer or probe carries them. It needs entropy = "states". Range [0, 65535]. Default: notes on MRC 1.0: a controller denies values; UE 1.0.3 has none."""
+
     ack_bytes: str = '16384B'
     """Bytes after which an answer is due. Each packet counts 1 KiB at least. Range [1B, 1GB]. Default: UE 1.0.3 s.3.5: ACK_Gen_Trigger, 16 KiB."""
 

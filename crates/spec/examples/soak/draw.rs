@@ -326,6 +326,12 @@ impl Sections {
                 ("entropy".into(), one(chance, &choices).into()),
                 ("cc".into(), self.control(chance, Algorithm::runs_over_uec)),
             ]);
+            // Values that a controller denies are known to one rule, and drawn below 64.
+            if chosen["entropy"] != "states" {
+                chosen.remove("denied");
+            } else if chosen.contains_key("denied") {
+                chosen.insert("entropies".into(), 64.into());
+            }
             // A control that bounds nothing needs credit.
             let bounds = is_over(chosen["cc"]["kind"].as_str().unwrap_or_default(), Algorithm::reacts);
             chosen.insert("receiver_credit".into(), (!bounds || chance.chance(0.3)).into());

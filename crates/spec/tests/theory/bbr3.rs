@@ -28,6 +28,12 @@ fn trace(changes: Value) -> Vec<Row> {
     trace_with(bbr3::Settings::defaults(), changes)
 }
 
+/// As [`trace`], with a repair that turns out to be needless after the first sample for which that holds.
+fn trace_needless(needless: impl Fn(&Row) -> bool + Send + Sync + 'static, changes: Value) -> Vec<Row> {
+    let settings = bbr3::Settings::defaults();
+    watched::trace_needless(move |flow, cx| bbr3::Control::start(&settings, flow, cx), needless, changes)
+}
+
 /// An application that writes 500 bytes a millisecond: 4 Mb/s of 10.
 fn limited() -> Value {
     json!({"x": {"kind": "messages", "bytes": "1460B", "interval": "2920us"}})
@@ -247,20 +253,30 @@ fn a_tenth_of_the_bandwidth_is_found() {
     assert_eq!((ups, short.at < long.at), (2, true));
 }
 
-/// Case 17 in part: a token bucket of 10 Mb/s and 50 kB on a link of 100. Its rate is found, and bounds the short-term model.
-/// Not held: that loss does not last. Between two probes a packet is lost now and then.
+/// Case 17: token buckets of 10 Mb/s on a link of 100. The loss bounds the short-term model, and what arrives conforms to the rate. Losses
+/// go on, since each probe of the bandwidth empties the bucket. "Excessive" is not a number of the draft: with a bucket of a fifth of the
+/// bandwidth-delay product they stay below the share that a probe bears (s.2.8, BBR.LossThresh: 2 %), and with one of a product near it.
 #[test]
 fn the_rate_of_a_policer_is_found() {
-    let queue = json!({"kind": "policer", "rate": "10Mbps", "burst": "50KB", "limit": "none"});
-    let rows = trace(json!({"duration": "20s", "topology": {"rate": "100Mbps"}, "queue": queue}));
-    assert!(rows.iter().any(
-        |row| row.get("bw_shortterm_bps").is_finite() && row.get("inflight_shortterm_bytes").is_finite()
-    ));
-    let [first, last] =
-        [samples(&rows).find(|row| row.at > 10.0), samples(&rows).next_back()].map(Option::unwrap);
-    let sent = (last.rs.total_delivered - first.rs.total_delivered) as f64;
-    let rate = sent * 8.0 / (last.at - first.at) / (10e6 * SHARE);
-    assert!((0.85..=1.0).contains(&rate), "{rate}");
+    for (burst, most) in [("10KB", 0.02), ("50KB", 0.03)] {
+        let queue = json!({"kind": "policer", "rate": "10Mbps", "burst": burst, "limit": "none"});
+        let rows = trace(json!({"duration": "40s", "topology": {"rate": "100Mbps"}, "queue": queue}));
+        assert!(
+            rows.iter().any(|row| row.get("bw_shortterm_bps").is_finite()
+                && row.get("inflight_shortterm_bytes").is_finite())
+        );
+        for from in [10.0, 20.0, 30.0] {
+            let within = |row: &&Row| row.at > from && row.at <= from + 10.0;
+            let [first, last] =
+                [samples(&rows).find(within), samples(&rows).rfind(within)].map(Option::unwrap);
+            let arrived = (last.rs.total_delivered - first.rs.total_delivered) as f64;
+            let rate = arrived * 8.0 / (last.at - first.at) / (10e6 * SHARE);
+            assert!((0.9..=1.0).contains(&rate), "{burst}: {rate}");
+            let lost = rows.iter().filter(within).filter(|row| row.after == After::Loss).count() as f64 * MSS;
+            let share = lost / (arrived + lost);
+            assert!(lost > 0.0 && share < most, "{burst}: {share}");
+        }
+    }
 }
 
 /// Case 18: 30 % of packets held back by up to 30 ms from a time in UP on; loss ended nothing that stands.
@@ -291,6 +307,31 @@ fn a_needless_timeout_is_undone() {
     let undo = rows.iter().find(|row| row.after == After::Undo).expect("an undo");
     assert!(undo.cwnd >= before.cwnd);
     assert_eq!(undo.get("bw_shortterm_bps"), before.get("bw_shortterm_bps"));
+}
+
+/// Cases 18 and 19, their last step. Startup that losses ended begins again, and still looks for the bandwidth (s.5.5.11.2).
+#[test]
+fn a_needless_repair_returns_to_startup() {
+    let traffic = json!({"x": {"kind": "messages", "bytes": "1460B", "interval": "1460us"}});
+    let loss = json!({"e": event(1.0, json!({"loss": 0.3}))});
+    let rows = trace_needless(|row| row.state() == DRAIN, json!({"traffic": traffic, "event": loss}));
+    let undo = rows.iter().position(|row| row.after == After::Undo).expect("an undo");
+    assert_eq!((rows[undo - 1].state(), rows[undo - 1].get("full_bw_reached")), (DRAIN, 1.0));
+    assert_eq!((rows[undo].state(), rows[undo].get("full_bw_reached")), (STARTUP, 0.0));
+    assert_eq!(rows[undo].get("full_bw_count"), 0.0);
+}
+
+/// UP that losses ended begins again, by way of REFILL. UP that a plateau ended does not: nothing of it is undone.
+#[test]
+fn a_needless_repair_returns_to_up() {
+    for (limit, next) in [("30KB", REFILL), ("200KB", DOWN)] {
+        let buffer = json!({"duration": "12s", "queue": {"limit": limit}});
+        let up = begins(&trace(buffer.clone()), UP, 0.0);
+        let rows = trace_needless(move |row| row.at > up && row.state() == DOWN, buffer);
+        let undo = rows.iter().position(|row| row.after == After::Undo).expect("an undo");
+        assert_eq!((rows[undo - 1].state(), rows[undo].state()), (DOWN, next), "{limit}");
+        assert!(next == DOWN || after(&rows, rows[undo].at).0 == UP);
+    }
 }
 
 /// Case 20.

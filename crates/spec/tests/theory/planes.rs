@@ -195,6 +195,27 @@ fn a_repaired_port_is_used_again() {
     close("all ports", done.flow("goodput_bps"), LINE, 0.001);
 }
 
+/// A controller that denies all values of a port before it fails leaves nothing to lose: no packet, answer, probe or pull uses them. The others
+/// have the rate of seven ports. Without it the same failure loses packets.
+#[test]
+fn denied_values_use_no_path() {
+    let values: Vec<u32> = (0..64).filter(|value| value % 8 == 3).collect();
+    for credit in [false, true] {
+        let own = json!({"warmup": "1ms", "duration": "3ms", "transport": {"receiver_credit": credit}});
+        let lost = |denied: Value| {
+            let document =
+                failing("h0<->p3.leaf0", with(own.clone(), json!({"transport": {"denied": denied}})));
+            let (whole, later) = (with(document.clone(), json!({"warmup": "0s"})), document);
+            (run(whole), run(later).flow("goodput_bps"))
+        };
+        let (done, rate) = lost(json!(values));
+        close("seven ports", rate, LINE * 7.0 / 8.0, if credit { 0.02 } else { 0.001 });
+        assert_eq!((done.flow("retransmissions"), done.flow("timeouts")), (0.0, 0.0), "{credit}");
+        assert_eq!(left(&done, |port| port.contains("p3.")), 0.0, "{credit}");
+        assert!(lost(json!([])).0.flow("retransmissions") > 0.0, "{credit}");
+    }
+}
+
 /// A leaf whose four hosts send at all their ports, each value of which names a path: of what they had with all 32 links they lose less than
 /// two shares of one lost link. Random choices leave some of each link free, so that it may be less than one share.
 #[test]
@@ -367,6 +388,17 @@ fn planes_that_cannot_work_are_refused() {
             "changes nothing",
         ),
         (json!({"transport": {"entropy": "single", "port_status": true}}), "port_status", "changes nothing"),
+        (json!({"transport": {"denied": [3]}}), "transport.entropy", "must be \"states\" beside denied"),
+        (
+            json!({"transport": {"entropy": "states", "denied": [3, 64]}}),
+            "transport.denied.1",
+            "must be below entropies = 64",
+        ),
+        (
+            json!({"transport": {"entropy": "states", "denied": (0..64).collect::<Vec<_>>()}}),
+            "transport.denied",
+            "at least one value",
+        ),
         (json!({"topology": {"planes": 0}}), "topology.planes", "must be >= 1"),
         (json!({"topology": {"planes": 65}}), "topology.planes", "must be <= 64"),
         (json!({"topology": {"planes": 64, "hosts_per_leaf": 10_000}}), "topology.leaves", "1000000 nodes"),

@@ -45,7 +45,10 @@ impl Row {
 
 type Log = Arc<Mutex<Vec<Row>>>;
 
-struct Watched<C>(C, Log);
+/// The state after which the last repair turns out to have been needless, if the test says so: once.
+type Needless = Option<Arc<dyn Fn(&Row) -> bool + Send + Sync>>;
+
+struct Watched<C>(C, Log, Needless);
 
 impl<C: CongestionControl> Watched<C> {
     fn note(&self, after: After, rs: RateSample, cx: &Cx<'_>) {
@@ -91,13 +94,19 @@ impl<C: CongestionControl> CongestionControl for Watched<C> {
     fn on_sample(&mut self, rs: &RateSample, cx: &Cx<'_>) -> bool {
         let answer = self.0.on_sample(rs, cx);
         self.note(After::Sample, *rs, cx);
+        let is_time = |when: &mut Arc<dyn Fn(&Row) -> bool + Send + Sync>| {
+            when(self.1.lock().unwrap().last().expect("a row"))
+        };
+        if self.2.take_if(is_time).is_some() {
+            self.on_needless_repair(cx);
+        }
         answer
     }
 }
 
 type Start<C> = Arc<dyn Fn(&FlowInfo<'_>, &Cx<'_>) -> C + Send + Sync>;
 
-struct Watch<C>(Log, Start<C>);
+struct Watch<C>(Log, Start<C>, Needless);
 
 impl<C: CongestionControl + 'static> MakeControl for Watch<C> {
     fn announce(&self, _serial: u32) {}
@@ -105,15 +114,15 @@ impl<C: CongestionControl + 'static> MakeControl for Watch<C> {
         true
     }
     fn start(&self, flow: &FlowInfo<'_>, cx: &Cx<'_>) -> Box<dyn CongestionControl> {
-        Box::new(Watched(self.1(flow, cx), self.0.clone()))
+        Box::new(Watched(self.1(flow, cx), self.0.clone(), self.2.clone()))
     }
 }
 
-struct Bench<C>(Log, Start<C>);
+struct Bench<C>(Log, Start<C>, Needless);
 
 impl<C: CongestionControl + 'static> Makers for Bench<C> {
     fn control(&mut self, _: &Declared, _: &Map<String, Value>, _: u64) -> Option<Arc<dyn MakeControl>> {
-        Some(Arc::new(Watch(self.0.clone(), self.1.clone())))
+        Some(Arc::new(Watch(self.0.clone(), self.1.clone(), self.2.clone())))
     }
     fn workload(&mut self, _: &Declared, _: &Map<String, Value>) -> Option<Arc<dyn MakeWorkload>> {
         None
@@ -123,6 +132,23 @@ impl<C: CongestionControl + 'static> Makers for Bench<C> {
 /// One flow over 10 Mb/s and 40 ms there and back: 50 kB, or 33 packets, and a buffer of four times that.
 pub fn trace<C: CongestionControl + 'static>(
     start: impl Fn(&FlowInfo<'_>, &Cx<'_>) -> C + Send + Sync + 'static,
+    changes: Value,
+) -> Vec<Row> {
+    run(start, None, changes)
+}
+
+/// As [`trace`]. After the first sample with a state that is `needless`, the control learns that its last repair was needless.
+pub fn trace_needless<C: CongestionControl + 'static>(
+    start: impl Fn(&FlowInfo<'_>, &Cx<'_>) -> C + Send + Sync + 'static,
+    needless: impl Fn(&Row) -> bool + Send + Sync + 'static,
+    changes: Value,
+) -> Vec<Row> {
+    run(start, Some(Arc::new(needless)), changes)
+}
+
+fn run<C: CongestionControl + 'static>(
+    start: impl Fn(&FlowInfo<'_>, &Cx<'_>) -> C + Send + Sync + 'static,
+    needless: Needless,
     changes: Value,
 ) -> Vec<Row> {
     let document = json!({
@@ -137,7 +163,7 @@ pub fn trace<C: CongestionControl + 'static>(
         }]},
     });
     let log = Log::default();
-    let mut bench = Bench(log.clone(), Arc::new(start));
+    let mut bench = Bench(log.clone(), Arc::new(start), needless);
     let mut simulation = shallows_spec::load_with(&with(document, changes).to_string(), &mut bench, None)
         .unwrap_or_else(|faults| panic!("{}", faults.iter().map(|f| format!("{f}\n")).collect::<String>()));
     simulation.run(&Control::new()).expect("the run ends");

@@ -7,6 +7,7 @@
 
 use crate::events::random::Stream;
 use shallows_units::Time;
+use std::sync::Arc;
 
 /// The experience of a packet on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +22,28 @@ pub enum Met {
     Timeout,
 }
 
+/// The values of a load's connections, and how they choose among them.
+#[derive(Debug, Clone)]
+pub struct Values {
+    /// The rule of choice.
+    pub rule: Entropy,
+    /// How many there are.
+    pub count: u32,
+    /// Those that no packet carries, in their order.
+    pub denied: Arc<[u32]>,
+}
+
+impl Values {
+    /// The first one from `value` on that packets may carry and `is_usable`, in turn; `value` where there is none.
+    pub fn turn(&self, value: u32, is_usable: impl Fn(u32) -> bool) -> u32 {
+        let turns = (0..self.count).map(|turn| (value + turn) % self.count);
+        turns
+            .into_iter()
+            .find(|value| self.denied.binary_search(value).is_err() && is_usable(*value))
+            .unwrap_or(value)
+    }
+}
+
 /// A rule at work in one connection.
 pub trait Choice {
     /// Among `values` entropy values, a power of two.
@@ -29,6 +52,8 @@ pub trait Choice {
     fn next(&mut self, window: u64, now: Time, random: &mut Stream) -> u32;
     /// A packet with `value` met this.
     fn on_feedback(&mut self, _value: u32, _met: Met, _now: Time) {}
+    /// No packet may carry this value. A rule that does not know the word has none such: the checker holds that.
+    fn deny(&mut self, _value: u32) {}
     /// A value whose path a probe is to find good again. The sender asks each time that one may leave.
     fn to_probe(&mut self) -> Option<u32> {
         None
@@ -93,9 +118,11 @@ pub struct AnyChoice(Box<(Rule, Stream)>);
 
 impl AnyChoice {
     /// The rule of a connection, which its `label` tells apart in this run: that follows from the run's seed.
-    pub fn new((entropy, values): (Entropy, u32), (label, flow): (u32, u32)) -> Self {
+    pub fn new(values: &Values, (label, flow): (u32, u32)) -> Self {
         let mut random = Stream::new(label.into(), "entropy", flow.into());
-        AnyChoice(Box::new((Rule::new(entropy, values, &mut random), random)))
+        let mut rule = Rule::new(values.rule, values.count, &mut random);
+        values.denied.iter().for_each(|value| each!(&mut rule, rule => rule.deny(*value)));
+        AnyChoice(Box::new((rule, random)))
     }
 
     /// The value of the packet that leaves, when `window` packets may be under way.

@@ -3,10 +3,11 @@
 //!
 //! Source: MRC 1.0 (OCP, 2026), by third-party notes on it, not by its text: values are good; to be skipped once, after a mark or a packet that
 //! was trimmed before the last hop; or assumed bad after a timeout, until a probe's clean answer makes them good and a marked one
-//! makes them to be skipped. The choice is pseudo-random.
-//! Ours, where the notes leave it open: where all values are assumed bad, any is taken.
+//! makes them to be skipped; or denied, which a controller says and nothing that packets meet changes. The choice is pseudo-random.
+//! Ours, where the notes leave it open: where all values that are not denied are assumed bad, any of them is taken.
 //! Each plane of a card has an equal share of the values (`transport/uec/card.rs`).
-//! Left out: values that a receiver or a controller forbids.
+//! Left out: a receiver's word that a value is always to be skipped, since the notes do not say when it says so; and values that stand by to
+//! take the place of bad ones: all values are in use from the beginning.
 
 use super::{Choice, Met};
 use crate::events::random::Stream;
@@ -18,6 +19,8 @@ enum State {
     Good,
     Skip,
     AssumedBad,
+    /// By the controller, from the beginning.
+    Denied,
 }
 
 /// The rule at work.
@@ -42,17 +45,18 @@ impl Choice for Rule {
             match self.states[value] {
                 State::Good => return value as u32,
                 State::Skip => self.states[value] = State::Good,
-                State::AssumedBad => {}
+                State::AssumedBad | State::Denied => {}
             }
             value = (value + 1) % count;
         }
-        drawn as u32
+        let turns = (0..count).map(|turn| (drawn + turn) % count);
+        turns.into_iter().find(|value| self.states[*value] != State::Denied).unwrap_or(drawn) as u32
     }
 
     fn on_feedback(&mut self, value: u32, met: Met, _now: Time) {
         let state = &mut self.states[value as usize];
         *state = match (met, *state) {
-            (Met::Timeout, State::AssumedBad) => return,
+            (Met::Timeout, State::AssumedBad | State::Denied) => return,
             (Met::Timeout, _) => {
                 self.bad.push(value);
                 State::AssumedBad
@@ -60,6 +64,10 @@ impl Choice for Rule {
             (Met::Mark | Met::Trim, State::Good) => State::Skip,
             (_, state) => state,
         };
+    }
+
+    fn deny(&mut self, value: u32) {
+        self.states[value as usize] = State::Denied;
     }
 
     fn to_probe(&mut self) -> Option<u32> {

@@ -4,7 +4,7 @@ use super::*;
 use shallows_units::Span;
 
 fn choice(entropy: Entropy, values: u32) -> AnyChoice {
-    AnyChoice::new((entropy, values), (7, 3))
+    AnyChoice::new(&Values { rule: entropy, count: values, denied: [].into() }, (7, 3))
 }
 
 fn draw(choice: &mut AnyChoice, count: usize) -> Vec<u32> {
@@ -143,4 +143,31 @@ fn states_rest_until_a_probe() {
     (0..4).for_each(|value| rule.on_feedback(value, Met::Timeout, Time::ZERO));
     let drawn: Vec<u32> = (0..100).map(|_| rule.next(1, Time::ZERO, &mut random)).collect();
     assert!((0..4).all(|value| drawn.contains(&value)));
+}
+
+/// A denied value is never drawn and never probed, whatever comes by it, and also where all others are assumed bad.
+#[test]
+fn states_never_take_a_denied_value() {
+    let denied = [1, 2];
+    let mut rule = AnyChoice::new(&Values { rule: Entropy::States, count: 4, denied: denied.into() }, (7, 3));
+    for met in [Met::Nothing, Met::Mark, Met::Trim, Met::Timeout] {
+        denied.iter().for_each(|value| rule.on_feedback(*value, met, Time::ZERO));
+        assert!(draw(&mut rule, 100).iter().all(|value| [0, 3].contains(value)), "{met:?}");
+    }
+    assert!(!rule.awaits_probes());
+    [0, 3].iter().for_each(|value| rule.on_feedback(*value, Met::Timeout, Time::ZERO));
+    let drawn = draw(&mut rule, 100);
+    assert!(
+        [0, 3].iter().all(|value| drawn.contains(value)) && !drawn.iter().any(|value| denied.contains(value))
+    );
+    assert_eq!([rule.to_probe(), rule.to_probe(), rule.to_probe()], [Some(0), Some(3), Some(0)]);
+}
+
+/// Headers take the values in turn, without denied ones and those that may not be used; where none may, the first.
+#[test]
+fn turns_pass_over_denied_values() {
+    let values = Values { rule: Entropy::States, count: 4, denied: [0, 2].into() };
+    assert_eq!([0, 1, 2, 3].map(|value| values.turn(value, |_| true)), [1, 1, 3, 3]);
+    assert_eq!(values.turn(3, |value| value < 3), 1);
+    assert_eq!(values.turn(2, |value| value == 0), 2);
 }

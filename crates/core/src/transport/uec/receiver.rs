@@ -130,8 +130,10 @@ impl UecReceiver {
             flags: PULL.with(Flags::REVERSE),
         };
         // No packet's value is its own, so that pulls take the values in turn where these choose a port or a path.
-        let like = net.directory.routing.with_entropy(self.label, self.pulls);
-        self.pulls = (self.pulls + 1) % config.uec.entropy.1;
+        let value = config.uec.entropy.turn(self.pulls, |_| true);
+        let ports = net.ports(self.flow, true, self.label).map_or(1, |ports| ports.len() as u32);
+        let like = net.directory.routing.with_plane(self.label, value, ports);
+        self.pulls = (value + 1) % config.uec.entropy.count;
         self.hand(packet, like, config, net);
         spacing
     }

@@ -103,7 +103,7 @@ impl UecSender {
             round_end: 0,
             path_probe: None,
             path_probe_at: Time::ZERO,
-            paths: AnyChoice::new(config.uec.entropy, (label, flow)),
+            paths: AnyChoice::new(&config.uec.entropy, (label, flow)),
             line: info.path.line_rate,
             card: None,
             headers: 0,
@@ -291,11 +291,9 @@ impl UecSender {
         }
         // The next one whose port is up, if there is one.
         let is_up =
-            |value: &u32| self.card.as_ref().is_none_or(|card| card.ports() == 0 || !card.is_down(*value));
-        let (first, values) = (self.headers, config.uec.entropy.1);
-        let mut turns = (0..values).map(|turn| (first + turn) % values);
-        let value = turns.find(is_up).unwrap_or(self.headers);
-        self.headers = (value + 1) % config.uec.entropy.1;
+            |value: u32| self.card.as_ref().is_none_or(|card| card.ports() == 0 || !card.is_down(value));
+        let value = config.uec.entropy.turn(self.headers, is_up);
+        self.headers = (value + 1) % config.uec.entropy.count;
         Some(value)
     }
 

@@ -2,12 +2,13 @@
 
 use crate::cc::Algorithm;
 use crate::params::{Code, Component, Faults, ParamType, Params};
-use crate::transport::entropy::Entropy;
+use crate::transport::entropy::{Entropy, Values};
 use crate::transport::ndp::settings::Untrimmed;
 use crate::transport::roce::settings::controls;
 use crate::transport::settings::{EcnMode, Opening, TransportSettings};
 use serde_json::{Value, json};
 use shallows_units::{Bytes, Span};
+use std::collections::BTreeSet;
 
 /// The name by which `transport.profile` chooses it.
 pub const PROFILE: &str = "uec";
@@ -55,6 +56,8 @@ crate::params! {
         entropy: Entropy = "mixed", "", "uet-htsim 40ccb05: its default";
         /// Entropy values that a connection has, a power of two.
         entropies: u64 = 64, "[1, 65536]", "UE 1.0.3 s.3.6.16: 64 to 256; uet-htsim: 64, and 128 in its tests";
+        /// Values that a controller denies: no packet, answer or probe carries them. It needs entropy = "states".
+        denied: Vec<u64> = [], "[0, 65535]", "notes on MRC 1.0: a controller denies values; UE 1.0.3 has none";
         /// Bytes after which an answer is due. Each packet counts 1 KiB at least.
         ack_bytes: Bytes = "16384B", "[1B, 1GB]", "UE 1.0.3 s.3.5: ACK_Gen_Trigger, 16 KiB";
         /// The room in the window that a packet needs.
@@ -84,8 +87,8 @@ crate::params! {
 /// The settings in the form in which both ends work with them. Of a load over another transport they are the defaults, and unused.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// How entropy values are chosen, and how many there are.
-    pub entropy: (Entropy, u32),
+    /// Entropy values, and how they are chosen.
+    pub entropy: Values,
     /// Bytes after which an answer is due.
     pub ack_bytes: u64,
     /// A packet needs room for a full one.
@@ -113,7 +116,17 @@ impl Rules {
     /// The rules of a load with `settings`.
     pub fn new(settings: &UecSettings) -> Self {
         Rules {
-            entropy: (settings.entropy, settings.entropies as u32),
+            entropy: Values {
+                rule: settings.entropy,
+                count: settings.entropies as u32,
+                denied: settings
+                    .denied
+                    .iter()
+                    .map(|value| *value as u32)
+                    .collect::<BTreeSet<_>>()
+                    .into_iter()
+                    .collect(),
+            },
             ack_bytes: settings.ack_bytes.as_u64(),
             full: settings.room == Room::Full,
             timeout: settings.timeout,
@@ -128,7 +141,7 @@ impl Rules {
 
     /// Whether packets of a connection have values of their own.
     pub fn chooses_paths(&self) -> bool {
-        self.entropy.0 != Entropy::Single
+        self.entropy.rule != Entropy::Single
     }
 
     /// The time that a packet which timed out so often waits for its answer.
@@ -164,6 +177,20 @@ impl UecSettings {
             let rule =
                 Code::Conflict.rule("must be \"single\" beside entropies = 1: there is no value to choose");
             faults.add(&format!("{path}.entropy"), rule, &self.entropy.show());
+        }
+        if !self.denied.is_empty() && self.entropy != Entropy::States {
+            let rule = Code::Conflict
+                .rule("must be \"states\" beside denied: no other rule knows of values that are denied");
+            faults.add(&format!("{path}.entropy"), rule, &self.entropy.show());
+        }
+        if let Some((place, value)) =
+            self.denied.iter().enumerate().find(|(_, value)| **value >= self.entropies)
+        {
+            let rule = format!("must be below entropies = {}: values count from 0", self.entropies);
+            faults.add(&format!("{path}.denied.{place}"), Code::OutOfRange.rule(rule), &(*value).into());
+        } else if self.denied.iter().collect::<BTreeSet<_>>().len() as u64 >= self.entropies {
+            let rule = Code::Conflict.rule("must leave at least one value that packets may carry");
+            faults.add(&format!("{path}.denied"), rule, &self.denied.show());
         }
         if self.recovery == Recovery::Sleek && self.untrimmed == Untrimmed::Refused {
             let rule = Code::Conflict.rule(
