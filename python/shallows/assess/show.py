@@ -151,4 +151,4 @@ def command(
     more += ["--backend", backend] if backend != "simulator" else []
     more += ["--kernel", kernel] if kernel else []
     more += ["--criteria", str(criteria)] if criteria else []
-    return shlex.join([program, "assess", *subject, *more])
+    return f"{program} {shlex.join(['assess', *subject, *more])}"

@@ -22,6 +22,7 @@ from shallows.cli.linux import app as linux_app
 from shallows.cli.packetdrill import packetdrill
 from shallows.cli.report import report
 from shallows.cli.starting import app as starting_app
+from shallows.cli.with_control import with_
 
 app = typer.Typer(
     name="shallows",
@@ -57,6 +58,9 @@ app.command()(audit)
 app.command()(explain)
 app.command()(kit)
 app.command("check-kit")(check_kit)
+app.command("with", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})(
+    with_
+)
 app.command("import")(import_files)
 app.command("list")(queries.list_)
 app.command()(queries.theory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -32,7 +33,7 @@ def assess(
         str,
         typer.Argument(
             metavar="CONTROL",
-            help="A built-in, as in bbr3,beta=0.8, or a class in Python: mine.py:gentle.",
+            help="A built-in, as in bbr3,beta=0.8; a Python class, mine.py:gentle; a Rust file, mine.rs.",
             show_default=False,
         ),
     ] = "",
@@ -89,7 +90,11 @@ def assess(
     """A report card of a control (RFC 9743) or a queue (RFC 7928). The same command resumes."""
     from shallows.assess import card, show
     from shallows.assess import expect as expected
+    from shallows.authoring import rust
 
+    if (parts := rust.parted(control)) is not None:
+        file, name = parts
+        rust.run(file, [name if word == control else word for word in sys.argv[1:]])
     if junit is not None and expect is None:
         raise SpecError([Fault("--junit", "requires --expect")])
     chosen = [each for each in (control, queue, sender or receiver) if each]

@@ -282,4 +282,4 @@ def seconds(text: str, option: str = "--timeout") -> float:
 
 def command_line() -> str:
     """The command line as it was typed, for reports."""
-    return shlex.join([program(), *sys.argv[1:]])
+    return " ".join([program(), *map(shlex.quote, sys.argv[1:])])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
+from shallows.authoring.rust import RUST_WORDS
 from shallows.cli.catalogue import SECTIONS
 from shallows.document.places import program
 from shallows.document.schema import schema
@@ -23,12 +24,6 @@ TEMPLATES = Path(__file__).with_name("templates")
 
 PYTHON_WORDS = {*keyword.kwlist, *keyword.softkwlist}
 """No module can have such a name and be imported by it."""
-
-RUST_WORDS = """
-abstract as async await become box break const continue crate do dyn else enum extern false final fn
-for gen if impl in let loop macro match mod move mut override priv pub ref return self static struct
-super trait true try type typeof unsafe unsized use virtual where while yield"""
-"""The Rust reference, Keywords: strict and reserved."""
 
 KINDS = (*SECTIONS, "study")
 """The kinds of scaffold."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-__all__ = ["experiments_path", "flow_sizes_path", "program"]
+__all__ = ["WITH", "experiments_path", "flow_sizes_path", "program"]
 
 
 def experiments_path() -> Path:
@@ -15,8 +16,14 @@ def experiments_path() -> Path:
     return (Path(__file__).resolve().parents[1] / "_data/experiments").resolve()
 
 
+WITH = "SHALLOWS_WITH"
+"""The variable with the words that chose this laboratory, `with mine.rs`: it has that file's control too."""
+
+
 def program() -> str:
-    """The command to type: the script `./shallows` of a checkout, or `shallows` of an installed wheel."""
+    """The command to type, as one does: `./shallows` of a checkout, or `shallows` of an installed wheel."""
+    if words := os.environ.get(WITH):
+        return f"./shallows {words}"
     return "./shallows" if experiments_path().with_name("shallows").is_file() else "shallows"
 
 

@@ -255,7 +255,7 @@ fn a_tenth_of_the_bandwidth_is_found() {
 
 /// Case 17: token buckets of 10 Mb/s on a link of 100. The loss bounds the short-term model, and what arrives conforms to the rate. Losses
 /// go on, since each probe of the bandwidth empties the bucket. "Excessive" is not a number of the draft: with a bucket of a fifth of the
-/// bandwidth-delay product they stay below the share that a probe bears (s.2.8, BBR.LossThresh: 2 %), and with one of a product near it.
+/// bandwidth-delay product they stay below the share that a probe allows (s.2.8, BBR.LossThresh: 2 %), and with one of a product near it.
 #[test]
 fn the_rate_of_a_policer_is_found() {
     for (burst, most) in [("10KB", 0.02), ("50KB", 0.03)] {

@@ -67,10 +67,9 @@ class Job:
     @property
     def shown(self) -> str:
         """The command as one would type it."""
-        words = [program(), *self.command]
         names = {str(path): "mine.toml" for path in self.folder.glob("*.toml")}
         names[str(self.folder / "second.toml")] = "second.toml"
-        return shlex.join(names.get(word, word) for word in words)
+        return f"{program()} {shlex.join(names.get(word, word) for word in self.command)}"
 
     @property
     def report(self) -> str | None:
