@@ -6,6 +6,10 @@ tidy up listens (`listening`): there Ctrl-C is KeyboardInterrupt.
 A library may put a handler of its own in place when it is imported. `import polars` (2.1) does so behind
 Python's back: `signal.getsignal` still reports the default, and the signal is swallowed. So imports are
 watched (`watch_imports`), and the handler of before is put back.
+
+Until then the signal waits in the main thread. It would go to any other thread that does not block it, and
+be swallowed there: so threads that a package starts while it is loaded block it, as they inherit that from
+the main thread. Polars is loaded in the main thread, before threads of runs begin.
 """
 
 import signal
@@ -15,10 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["listening", "put_back", "watch_imports"]
-
-_SWALLOW = ("polars",)
-"""Packages whose import swallows a signal until the handler is back: it waits during each of their parts."""
+__all__ = ["listening", "load_for_threads", "put_back", "watch_imports"]
 
 
 def put_back() -> None:
@@ -26,6 +27,11 @@ def put_back() -> None:
     handler = signal.getsignal(signal.SIGINT)
     if handler is not None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)
+
+
+def load_for_threads() -> None:
+    """Loads polars, which a thread of a run would load otherwise: Ctrl-C would be swallowed meanwhile."""
+    import polars  # noqa: F401
 
 
 @contextmanager
@@ -53,12 +59,9 @@ class _Watch:
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """See `importlib.abc.MetaPathFinder`."""
-        package, dot, _ = name.partition(".")
-        if dot:
-            if package in _SWALLOW:
-                _take_waiting()
-            return None
-        if package == "shallows" or package in sys.stdlib_module_names:
+        if _waiting:
+            _take_waiting()
+        if "." in name or name == "shallows" or name in sys.stdlib_module_names:
             return None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
@@ -70,7 +73,7 @@ class _Watch:
         if run is not None:
 
             def exec_module(module: Any) -> None:
-                with _kept(waits=package in _SWALLOW):
+                with _kept():
                     run(module)
 
             spec.loader.exec_module = exec_module
@@ -78,34 +81,34 @@ class _Watch:
 
 
 _waiting = False
-"""Whether Ctrl-C waits in the main thread until a package is loaded."""
+"""Whether Ctrl-C waits in the main thread until a part of a package is loaded."""
 
 
 @contextmanager
-def _kept(waits: bool) -> Iterator[None]:
-    """Puts the handler back at the end. With `waits` Ctrl-C waits meanwhile."""
+def _kept() -> Iterator[None]:
+    """Puts the handler back at the end. Ctrl-C waits meanwhile."""
     global _waiting
     if threading.current_thread() is not threading.main_thread():
         yield  # a thread cannot put it back: `terminal.progress` does
         return
-    before = signal.getsignal(signal.SIGINT)
-    waits = waits and hasattr(signal, "pthread_sigmask")
+    before, outer = signal.getsignal(signal.SIGINT), _waiting
+    waits = hasattr(signal, "pthread_sigmask")
     if waits:
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        _waiting = signal.SIGINT not in mask
+        _waiting = outer or signal.SIGINT not in mask
     try:
         yield
     finally:
         if before is not None:
             signal.signal(signal.SIGINT, before)
         if waits:
-            _waiting = False
+            _waiting = outer
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _take_waiting() -> None:
     """Between two parts of a package: one that waits is taken now, by the handler that belongs there."""
-    if _waiting and threading.current_thread() is threading.main_thread():
+    if threading.current_thread() is threading.main_thread():
         put_back()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

@@ -83,6 +83,43 @@ def test_a_handler_of_a_library_does_not_stay(tmp_path):
     assert (done.returncode, done.stdout) == (-signal.SIGINT, ""), done.stderr
 
 
+def test_a_thread_of_a_package_takes_no_signal_from_the_next(tmp_path):
+    """One package starts a thread, as numpy does. Another has a handler while it is loaded, as polars has."""
+    (tmp_path / "starts.py").write_text(
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n"
+    )
+    (tmp_path / "deaf.py").write_text(
+        "import os, signal, time\nsignal.signal(signal.SIGINT, lambda *_: None)\n"
+        "os.kill(os.getpid(), signal.SIGINT)\ntime.sleep(0.2)\n"
+    )
+    text = "import shallows.__main__\nfrom shallows.interrupts import watch_imports\n"
+    text += "watch_imports()\nimport starts\nimport deaf\nprint('survived')\n"
+    done = subprocess.run(
+        [sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (-signal.SIGINT, ""), done.stderr
+
+
+def test_threads_of_runs_find_polars_loaded(tmp_path):
+    """T0 again: while a thread loads it Ctrl-C is lost, since only the main thread can put handlers back."""
+    text = """
+import sys
+from pathlib import Path
+from shallows.execution import runner, threads
+from shallows.execution.jobs import Work
+found = []
+runner.make = lambda *_: found.append("polars" in sys.modules)
+runner.Runner._watched(runner.Runner.of(store="runs"), None, None)
+pool = threads.Threads(1, lambda *_: found.append("polars" in sys.modules))
+list(pool.run(iter([None]), Work(None, None, False, None, None)))
+print(found)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "[True, True]\n", done.stderr
+
+
 def test_progress_puts_back_what_a_thread_has_loaded():
     """A thread cannot set handlers: the next report in the main thread does."""
     from shallows import terminal

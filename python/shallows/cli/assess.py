@@ -90,11 +90,11 @@ def assess(
     """A report card of a control (RFC 9743) or a queue (RFC 7928). The same command resumes."""
     from shallows.assess import card, show
     from shallows.assess import expect as expected
-    from shallows.authoring import rust
+    from shallows.cli import rust_files
 
-    if (parts := rust.parted(control)) is not None:
+    if (parts := rust_files.parted(control)) is not None:
         file, name = parts
-        rust.run(file, [name if word == control else word for word in sys.argv[1:]])
+        rust_files.run(file, [name if word == control else word for word in sys.argv[1:]])
     if junit is not None and expect is None:
         raise SpecError([Fault("--junit", "requires --expect")])
     chosen = [each for each in (control, queue, sender or receiver) if each]

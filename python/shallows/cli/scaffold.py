@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from shallows.authoring.rust import RUST_WORDS
 from shallows.cli.catalogue import SECTIONS
+from shallows.cli.rust_files import RUST_WORDS
 from shallows.document.places import program
 from shallows.document.schema import schema
 from shallows.errors import Fault, SpecError, StoreError

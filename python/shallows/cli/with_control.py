@@ -22,7 +22,7 @@ def with_(
         typer.Argument(metavar="COMMAND...", help="As in: assess mine --quick.", show_default=False),
     ],
 ) -> None:
-    """Runs a command with a congestion control in a Rust file of yours. The first time takes minutes."""
-    from shallows.authoring.rust import run
+    """Runs a command with a control in a Rust file. The first time takes minutes."""
+    from shallows.cli.rust_files import run
 
     run(file, words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["WITH", "experiments_path", "flow_sizes_path", "program"]
+__all__ = ["WITH", "cache_path", "experiments_path", "flow_sizes_path", "program"]
 
 
 def experiments_path() -> Path:
@@ -25,6 +25,15 @@ def program() -> str:
     if words := os.environ.get(WITH):
         return f"./shallows {words}"
     return "./shallows" if experiments_path().with_name("shallows").is_file() else "shallows"
+
+
+def cache_path() -> Path:
+    """The user's directory for things that are built.
+
+    It is $SHALLOWS_CACHE, else $XDG_CACHE_HOME/shallows, else ~/.cache/shallows.
+    """
+    base = os.environ.get("SHALLOWS_CACHE")
+    return Path(base or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shallows")
 
 
 def flow_sizes_path() -> Path:

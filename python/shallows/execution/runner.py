@@ -23,6 +23,7 @@ from shallows.execution.backends import backend as backend_of
 from shallows.execution.jobs import Ended, Executor, Job, Outcome, Work, identify, make
 from shallows.execution.room import workers_in_memory
 from shallows.execution.threads import Threads, default_workers, leave
+from shallows.interrupts import load_for_threads
 from shallows.results.store import Store, StoredRun
 
 __all__ = ["Progress", "Runner", "parse_shard"]
@@ -101,6 +102,7 @@ class Runner:
 
     def _watched(self, job: Job, progress: Progress | None) -> StoredRun:
         running = Running(self.limit_s)
+        load_for_threads()
         pool = ThreadPoolExecutor(1)
         waiting: list[Future[StoredRun]] = []
         try:

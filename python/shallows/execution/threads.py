@@ -10,6 +10,7 @@ from typing import Any
 
 from shallows.backends.base import Running
 from shallows.execution.jobs import Ended, Job, Outcome, Work
+from shallows.interrupts import load_for_threads
 
 __all__ = ["Threads", "default_workers", "leave", "take"]
 
@@ -30,6 +31,7 @@ class Threads:
         do = self.do or _do
         count = self.count or default_workers()
         running = Running(work.limit_s)
+        load_for_threads()
         pool = ThreadPoolExecutor(count)
         waiting: set[Future[Outcome]] = set()
         try:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from shallows.document.places import cache_path
 
 HERE = Path(__file__).parent
 
@@ -15,11 +16,8 @@ __all__ = ["HERE", "busy", "cache", "digest", "locked", "put"]
 
 
 def cache() -> Path:
-    """$SHALLOWS_CACHE, else $XDG_CACHE_HOME/shallows, else ~/.cache/shallows; and there `linux`."""
-    base = os.environ.get("SHALLOWS_CACHE")
-    if base is None:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shallows"
-    return Path(base) / "linux"
+    """`linux` in the user's directory for things that are built."""
+    return cache_path() / "linux"
 
 
 def digest(*parts: bytes | Path) -> str:

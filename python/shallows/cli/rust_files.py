@@ -7,6 +7,7 @@ has another source hash, so that no stored run is served for another file.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from shallows.document.places import WITH, experiments_path
+from shallows.document.places import WITH, cache_path, experiments_path
 from shallows.document.schema import schema
 from shallows.errors import Fault, SpecError, StoreError
 from shallows.files import read_bounded, write_whole
@@ -33,7 +34,7 @@ PARTS = (
     *("shallows", "Cargo.toml", "Cargo.lock", "pyproject.toml", "uv.lock", "README.md", "LICENSE"),
     *("crates", "python", "experiments", "tools"),
 )
-"""What a build needs of a checkout."""
+"""The parts of a checkout that a build needs."""
 
 LIST = "crates/core/src/cc/mod.rs"
 LONGEST = 4_000_000
@@ -59,13 +60,13 @@ def run(file: Path, words: Sequence[str]) -> NoReturn:
 
 
 def laboratory(file: Path) -> Path:
-    """The directory of a laboratory that has the file's control; what changed is copied again.
+    """The directory of a laboratory that has the file's control. Changes are copied into it.
 
     Raises SpecError for a file that cannot be one, StoreError where the copy cannot be written.
     """
     root = experiments_path().parent
     text = _checked(file, root)
-    tree = _cache() / "with" / f"{file.stem}-{_digest(str(root))}"
+    tree = cache_path() / "with" / f"{file.stem}-{hashlib.sha256(str(root).encode()).hexdigest()[:16]}"
     try:
         tree.mkdir(parents=True, exist_ok=True)
         with _locked(tree):
@@ -160,18 +161,6 @@ def _follow(root: Path, tree: Path, wanted: dict[str, bytes | Path]) -> None:
     tools = tree / ".tools"
     if (root / ".tools").is_dir() and not tools.is_symlink() and not tools.exists():
         tools.symlink_to(root / ".tools")
-
-
-def _cache() -> Path:
-    from shallows.backends.linux.cache import cache
-
-    return cache().parent
-
-
-def _digest(text: str) -> str:
-    from shallows.backends.linux.cache import digest
-
-    return digest(text.encode())
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A congestion control in a Rust file: what is copied, what is refused, and the command that runs."""
+"""A congestion control in a Rust file: its copy of the checkout, its faults and its commands."""
 
 import os
 import shutil
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from conftest import ROOT
-from shallows.authoring import rust
+from shallows.cli import rust_files as rust
 from shallows.document import places
 from shallows.errors import SpecError
 
