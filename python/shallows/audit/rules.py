@@ -287,8 +287,6 @@ class _Queue(NamedTuple):
 
     packets: np.ndarray
     bytes: np.ndarray
-    tied: np.ndarray
-    """Whether a packet came as another left, so that their order is open."""
 
     def above(self, limit: tuple[int, bool], reached: bool) -> np.ndarray:
         found = self.packets if limit[1] else self.bytes
@@ -309,7 +307,7 @@ def queue_found(
     if not settings.get("count_in_service", True):
         serving = packets > 0
         packets, held = packets - serving, held - np.where(serving, np.append(sizes, 0)[gone], 0)
-    return _Queue(packets + after, held + (size if after else 0), np.isin(at, time))
+    return _Queue(packets + after, held + (size if after else 0))
 
 
 def _fifos(trace: Trace, rule: str, kinds: set[str]) -> Iterator[tuple[str, pl.DataFrame, Any, _Queue]]:
@@ -323,12 +321,7 @@ def _fifos(trace: Trace, rule: str, kinds: set[str]) -> Iterator[tuple[str, pl.D
         if settings["kind"] in kinds:
             came, size = rows["came"].to_numpy().astype("i8"), rows["size"].to_numpy().astype("i8")
             after = settings.get("measure", "before") == "after"
-            queue = queue_found(rows, came, np.arange(len(rows)), size, settings, after)
-            # A controller notes departures one by one, and may do so after an arrival of the same time.
-            controlled = trace.experiment["port_control"]["kind"] != "none"
-            if controlled and queue.tied.any():
-                trace.skip(rule, "packets come as others leave a port with a controller, in either order")
-            yield port, rows, settings, queue._replace(tied=queue.tied & controlled)
+            yield port, rows, settings, queue_found(rows, came, np.arange(len(rows)), size, settings, after)
         else:
             trace.skip(rule, "a discipline has no such law in the audit")
 
@@ -336,7 +329,7 @@ def _fifos(trace: Trace, rule: str, kinds: set[str]) -> Iterator[tuple[str, pl.D
 def _report(port: str, rows: pl.DataFrame, wrong: np.ndarray, queue: _Queue, text: str) -> Iterator[Breach]:
     import numpy as np
 
-    places = np.flatnonzero(wrong & ~queue.tied)
+    places = np.flatnonzero(wrong)
     if len(places):
         at = int(places[0])
         found = f"{int(queue.packets[at])} packets and {int(queue.bytes[at])} bytes"

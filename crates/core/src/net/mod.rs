@@ -336,6 +336,15 @@ impl Network {
     fn arrive_slow(&mut self, number: u32, slot: u32, directory: &Directory) {
         let port = &mut self.ports[number as usize];
         port.settle(self.now, &self.store);
+        // A departure at the instant of an arrival comes first, as in ports whose discipline decides at arrival. Its event, which is
+        // still to come, finds nothing to do.
+        if let Service::Departure(scheduled) = &port.service
+            && port.free_at == self.now
+            && !scheduled.is_free()
+        {
+            self.depart(number, directory);
+        }
+        let port = &mut self.ports[number as usize];
         if port.flags.controlled {
             let packet = self.store.take(slot);
             self.arrive_controlled(number, &packet, directory);
