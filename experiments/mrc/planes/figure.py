@@ -2,6 +2,7 @@
 
 from shallows.statistics.estimates import Estimate
 from shallows.studies import Figure
+from shallows.studies.paper.claims import Measured, is_below
 from shallows.studies.paper.kit import Rows
 
 from ..common import BACKENDS, HEADER
@@ -55,8 +56,12 @@ def negated(estimate):
 
 def measure(runs):
     cost, rows = costs(runs), Rows(runs.frame(seen))
-    found = {f"closed-{rate}": 100 / uplinks for rate, uplinks in LINKS.values()}
-    found |= {f"link-{rate}": cost[name] for name, (rate, _) in LINKS.items()}
+    found = {}
+    for name, (rate, uplinks) in LINKS.items():
+        share = 100 / uplinks
+        found[f"closed-{rate}"] = Measured(share, n_seeds=0)
+        found[f"link-{rate}"] = cost[name]
+        found[f"bound-{rate}"] = is_below(cost[name], 2 * share, "% of the sum of goodputs")
     found["port"] = cost["card"]
     found["across"] = rows.estimate("gbps", spec="card", title="whole")
     found["local"] = rows.estimate("gbps", spec="card", title="local")
@@ -94,7 +99,7 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
-    shows={"costs": ("closed-*", "link-*", "port"), "Sums of goodputs in Gb/s": ("across", "local")},
+    shows={"costs": ("closed-*", "link-*", "bound-*", "port"), "Sums of goodputs in Gb/s": ("across", "local")},
     captions={
         "costs": "What a lost link between leaf and spine costs a full leaf, by the rate of the plane, and "
         "what a lost port costs a card of eight. Crosses are the published numbers."
