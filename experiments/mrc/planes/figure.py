@@ -1,11 +1,11 @@
 """What a lost link and a lost port cost, and the rate of a card of eight ports."""
 
-from shallows.statistics.estimates import Estimate
+from shallows.statistics.estimates import Estimate, mean_ci
 from shallows.studies import Figure
 from shallows.studies.paper.claims import Measured, is_below
 from shallows.studies.paper.kit import Rows
 
-from ..common import BACKENDS, HEADER
+from ..common import BACKENDS, HEADER, line
 
 WHOLE = {"title": "whole", "event": {}, "routing": {}}
 LOST = {"title": "lost"}
@@ -68,6 +68,19 @@ def measure(runs):
     return found
 
 
+def numbers(runs):
+    """How far a full leaf fills its uplinks, in per cent of the payload's line rate."""
+    rows = Rows(runs.frame(seen))
+    return {
+        f"filled-{rate}": percent_of(rows.samples("gbps", spec=name, title="whole"), line(25600))
+        for name, (rate, _) in LINKS.items()
+    }
+
+
+def percent_of(samples, whole):
+    return mean_ci(100 * samples / whole)
+
+
 WORDS = {"small": "a link, plane of 100 Gb/s", "large": "a link, plane of 800 Gb/s", "card": "a port of a card"}
 PUBLISHED = {"small": 0.4, "large": 3, "card": 12.5}
 
@@ -99,6 +112,7 @@ FIGURE = Figure(
     measure=measure,
     draw=draw,
     tables=tables,
+    numbers=numbers,
     shows={"costs": ("closed-*", "link-*", "bound-*", "port"), "Sums of goodputs in Gb/s": ("across", "local")},
     captions={
         "costs": "What a lost link between leaf and spine costs a full leaf, by the rate of the plane, and "
