@@ -92,12 +92,13 @@ def measure(runs):
     one, eight, sixteen = SCHEMES[1:]
     gbps = {title: rows.samples("gbps", title=title, percent="0") for title in SCHEMES}
     kept = {title: share(title, "0.1") / share(title, "0") for title in SCHEMES}
+    seeds = len(gbps[sixteen])  # MRC has more, which alone decide its own claims
     return {
         "one-pair": mean_ci(share(one, "0")),
         "beyond-8": is_below(paired_change(gbps[sixteen], gbps[eight]), GAIN, "of the goodput with 8 pairs"),
-        "beats-16": is_above(paired_change(gbps[MRC], gbps[sixteen]), 0, "of the goodput with 16 pairs"),
+        "beats-16": is_above(paired_change(gbps[MRC][:seeds], gbps[sixteen]), 0, "of the goodput with 16 pairs"),
         "resilient": every(
-            is_above(paired_difference(kept[MRC], kept[title]), 0, "of the own goodput") for title in SCHEMES[1:]
+            is_above(paired_difference(kept[MRC][:seeds], kept[title]), 0, "of the own goodput") for title in SCHEMES[1:]
         ),
         "little": is_above(paired_change(share(MRC, "0.1"), share(MRC, "0")), -IMPACT, "of the goodput"),
         "third": mean_ci(share(MRC, "1")),

@@ -10,6 +10,8 @@ from ..common import BACKENDS, HEADER, line
 WHOLE = {"title": "whole", "event": {}, "routing": {}}
 LOST = {"title": "lost"}
 LARGE = {
+    "duration": "1700us",
+    "warmup": "500us",
     "topology.spines": 32,
     "topology.hosts_per_leaf": 32,
     "topology.rate": "800Gbps",
@@ -72,13 +74,9 @@ def numbers(runs):
     """How far a full leaf fills its uplinks, in per cent of the payload's line rate."""
     rows = Rows(runs.frame(seen))
     return {
-        f"filled-{rate}": percent_of(rows.samples("gbps", spec=name, title="whole"), line(25600))
+        f"filled-{rate}": (mean_ci(100 * rows.samples("gbps", spec=name, title="whole") / line(25600)), "%")
         for name, (rate, _) in LINKS.items()
     }
-
-
-def percent_of(samples, whole):
-    return mean_ci(100 * samples / whole)
 
 
 WORDS = {"small": "a link, plane of 100 Gb/s", "large": "a link, plane of 800 Gb/s", "card": "a port of a card"}
@@ -103,7 +101,7 @@ def tables(runs):
 
 FIGURE = Figure(
     specs={
-        "small": ("spec.toml", {"sweep.points": [WHOLE, LOST]}),
+        "small": ("spec.toml", {"duration": "1100us", "sweep.points": [WHOLE, LOST]}),
         "large": ("spec.toml", LARGE),
         "card": ("spec.toml", CARD),
     },
