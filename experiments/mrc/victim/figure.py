@@ -11,9 +11,12 @@ from ..common import BACKENDS
 
 EVEN, NONE = 0.1, 0.05
 """Bounds for words: almost perfect shares are within a tenth of the mean, and no impact is a twentieth at most."""
+WHOLE = 0.95
+"""A victim with more than this share of its link has a spine without a flow of the incast."""
 ALONE = "the victim alone"
 MRC, ONE, EIGHT, PFC = "MRC", "DCQCN, 1 pair", "DCQCN, 8 pairs", "PFC alone"
 EARLY = "DCQCN, 8 pairs, at first"
+SHARED = "PFC alone, a shared spine"
 NO_INCAST = {"title": ALONE, "traffic.incast.flows": 0, "duration": "3ms", "warmup": "1ms"}
 
 
@@ -51,7 +54,7 @@ def measure(runs):
         "more-pairs": is_below(paired_difference(eight, one), 0, "Gb/s"),
         "early-8": is_above(mean_ci(100 * (1 - early / alone)), 50, "% of the victim's goodput"),
         "pfc": extremes(mine),
-        "pfc-shared": extremes(mine[mine < 0.95 * alone[0]]),
+        "pfc-shared": extremes(mine[mine < WHOLE * alone[0]]),
         "better": every(
             is_above(paired_difference(ours / own, other[: len(alone)] / alone), 0, "of the goodput alone")
             for other in (one, eight, mine)
@@ -73,8 +76,10 @@ def draw(runs, reference):
     from shallows.figures import forest
 
     rows = Rows(runs.frame(seen))
+    alone = rows.samples("victim", title=PFC)
+    shared = {SHARED: mean_ci(alone[alone < WHOLE * alone.max()])}
     series = {
-        "victim": {title: rows.estimate("victim", title=title) for title in SCHEMES},
+        "victim": {title: rows.estimate("victim", title=title) for title in SCHEMES} | shared,
         "a host of the incast": {title: rows.estimate("each", title=title) for title in SCHEMES},
     }
     return {"goodputs": forest.draw(forest.info(series, "goodput (Gb/s)", reference=None))}
