@@ -1,7 +1,8 @@
-"""Common to the figures of this study: headers, the hosts' cards of RoCE, and backends.
+"""Common to the figures of this study: headers, queue pairs, and backends.
 
-A full packet carries 4096 bytes. Around it MRC has the preamble and the gap (20), Ethernet (18), two headers of IPv6 (80), UDP (8),
-BTH (12), RETH (16), TSETH (4) and ICRC (4). The document says "IPv6 in IPv6"; the sum is ours.
+A full packet carries 4096 bytes. Around it MRC has the preamble and the gap (20), Ethernet (18), two headers
+of IPv6 (80), UDP (8), BTH (12), RETH (16), TSETH (4) and ICRC (4). The document says "IPv6 in IPv6"; the sum
+is ours.
 """
 
 PAYLOAD = 4096
@@ -11,7 +12,6 @@ BACKENDS = {
     "linux": "Linux hosts have no cards of several planes, and its queue disciplines trim nothing",
     "ns3": "the ns-3 backend has no Ultra Ethernet",
 }
-DCQCN = "dcqcn"
 PAIRS = {1: "1 pair", 8: "8 pairs", 16: "16 pairs"}
 """Queue pairs of RoCE, and how a scheme is named by them."""
 

@@ -78,9 +78,7 @@ def seen(tables):
 def frame_of(runs):
     """The runs, with the loss in per cent."""
     names = {value: name for name, value in LOSSES.items()}
-    return runs.frame(seen).with_columns(
-        percent=pl.col("loss").replace_strict(names, return_dtype=pl.String)
-    )
+    return runs.frame(seen).with_columns(percent=pl.col("loss").replace_strict(names, return_dtype=pl.String))
 
 
 def measure(runs):
@@ -96,9 +94,12 @@ def measure(runs):
     return {
         "one-pair": mean_ci(share(one, "0")),
         "beyond-8": is_below(paired_change(gbps[sixteen], gbps[eight]), GAIN, "of the goodput with 8 pairs"),
-        "beats-16": is_above(paired_change(gbps[MRC][:seeds], gbps[sixteen]), 0, "of the goodput with 16 pairs"),
+        "beats-16": is_above(
+            paired_change(gbps[MRC][:seeds], gbps[sixteen]), 0, "of the goodput with 16 pairs"
+        ),
         "resilient": every(
-            is_above(paired_difference(kept[MRC][:seeds], kept[title]), 0, "of the own goodput") for title in SCHEMES[1:]
+            is_above(paired_difference(kept[MRC][:seeds], kept[title]), 0, "of the own goodput")
+            for title in SCHEMES[1:]
         ),
         "little": is_above(paired_change(share(MRC, "0.1"), share(MRC, "0")), -IMPACT, "of the goodput"),
         "third": mean_ci(share(MRC, "1")),

@@ -1,4 +1,4 @@
-"""What a lost link and a lost port cost, and the rate of a card of eight ports."""
+"""The costs of a lost link and of a lost port, and the rate of a card of eight ports."""
 
 from shallows.statistics.estimates import Estimate, mean_ci
 from shallows.studies import Figure
@@ -44,10 +44,13 @@ def seen(tables):
 
 
 def costs(runs):
-    """By experiment, what the loss costs in per cent of the sum of goodputs."""
+    """The cost of the loss by experiment, in per cent of the sum of goodputs."""
     frame = runs.frame(seen)
     rows = {name: Rows(frame.filter(frame["spec"] == name)) for name in (*LINKS, "card")}
-    return {name: negated(each.change("gbps", {"title": "lost"}, {"title": "whole"})) for name, each in rows.items()}
+    return {
+        name: negated(each.change("gbps", {"title": "lost"}, {"title": "whole"}))
+        for name, each in rows.items()
+    }
 
 
 def negated(estimate):
@@ -79,7 +82,11 @@ def numbers(runs):
     }
 
 
-WORDS = {"small": "a link, plane of 100 Gb/s", "large": "a link, plane of 800 Gb/s", "card": "a port of a card"}
+WORDS = {
+    "small": "a link, plane of 100 Gb/s",
+    "large": "a link, plane of 800 Gb/s",
+    "card": "a port of a card",
+}
 PUBLISHED = {"small": 0.4, "large": 3, "card": 12.5}
 
 
@@ -111,7 +118,10 @@ FIGURE = Figure(
     draw=draw,
     tables=tables,
     numbers=numbers,
-    shows={"costs": ("closed-*", "link-*", "bound-*", "port"), "Sums of goodputs in Gb/s": ("across", "local")},
+    shows={
+        "costs": ("closed-*", "link-*", "bound-*", "port"),
+        "Sums of goodputs in Gb/s": ("across", "local"),
+    },
     captions={
         "costs": "What a lost link between leaf and spine costs a full leaf, by the rate of the plane, and "
         "what a lost port costs a card of eight. Crosses are the published numbers."

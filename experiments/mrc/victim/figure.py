@@ -1,6 +1,5 @@
-"""An incast of seven across spines beside a victim that shares its spines alone: MRC, DCQCN, and flow control alone."""
+"""An incast of seven across spines, and a victim that shares nothing but spines with it."""
 
-import numpy as np
 import polars as pl
 from shallows.statistics.estimates import mean_ci, paired_change, paired_difference
 from shallows.studies import Figure
@@ -10,7 +9,7 @@ from shallows.studies.paper.kit import Rows
 from ..common import BACKENDS
 
 EVEN, NONE = 0.1, 0.05
-"""Bounds for words: almost perfect shares are within a tenth of the mean, and no impact is a twentieth at most."""
+"""Bounds for words: "almost perfectly" is within a tenth of the mean, "no impact" a twentieth at most."""
 WHOLE = 0.95
 """A victim with more than this share of its link has a spine without a flow of the incast."""
 ALONE = "the victim alone"
@@ -31,7 +30,12 @@ def seen(tables):
     if incast.is_empty():
         return found | dict.fromkeys(("least", "each", "most", "uneven"))
     least, mean, most = incast.min(), incast.mean(), incast.max()
-    return found | {"least": least, "each": mean, "most": most, "uneven": max(most / mean - 1, 1 - least / mean)}
+    return found | {
+        "least": least,
+        "each": mean,
+        "most": most,
+        "uneven": max(most / mean - 1, 1 - least / mean),
+    }
 
 
 def measure(runs):
@@ -66,7 +70,9 @@ def extremes(samples):
     """The mean, with the least and the greatest seed as a range."""
     if len(samples) == 0:
         return Measured(None, n_seeds=0)
-    return Measured(float(samples.mean()), float(samples.min()), float(samples.max()), len(samples), range=True)
+    return Measured(
+        float(samples.mean()), float(samples.min()), float(samples.max()), len(samples), range=True
+    )
 
 
 SCHEMES = (MRC, ONE, EIGHT, EARLY, PFC)
@@ -109,10 +115,13 @@ FIGURE = Figure(
         "pfc": (
             "roce.toml",
             {
-                "sweep.points": [{"title": PFC}], "transport.cc": "line-rate",
-                "queue": {"kind": "drop-tail", "limit": "none"}, "duration": "2ms", "warmup": "500us",
+                "sweep.points": [{"title": PFC}],
+                "transport.cc": "line-rate",
+                "queue": {"kind": "drop-tail", "limit": "none"},
+                "duration": "2ms",
+                "warmup": "500us",
                 "seeds": 24,
-            },  # fmt: skip
+            },
         ),
     },
     backends=BACKENDS,
