@@ -123,7 +123,7 @@ FIGURE = Figure(
         "Sums of goodputs in Gb/s": ("across", "local"),
     },
     captions={
-        "costs": "What a lost link between leaf and spine costs a full leaf, by the rate of the plane, and "
-        "what a lost port costs a card of eight. Crosses are the published numbers."
+        "costs": "The cost of a lost link between leaf and spine for a full leaf, by the rate of the plane, "
+        "and of a lost port for a card of eight. Crosses are the published numbers."
     },
 )
