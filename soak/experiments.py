@@ -96,7 +96,7 @@ def _written(draws: random.Random) -> Document:
     document["transport"] = _transport(draws, document)
     hosts = _hosts(document["topology"])
     document["traffic"] = {f"load{k}": _load(draws, hosts) for k in range(draws.choice([1, 1, 2, 3]))}
-    if document["transport"]["profile"] in ("ndp", "homa"):
+    if document["transport"]["profile"] in ("ndp", "homa", "uec"):
         for load in document["traffic"].values():
             if load["kind"] != "datagrams":
                 load.pop("transport", None)
@@ -121,6 +121,18 @@ def _transport(draws: random.Random, document: Document) -> Document:
         document.pop("switch", None)
         transport["mtu"] = transport.pop("mss")
         return transport | {"cc": "line-rate"}
+    if profile == "uec":
+        document["queue"] = {"kind": "trimming", "limit": draws.choice(["8pkt", "30KB", "1bdp"])}
+        if draws.random() < 0.6:
+            document["queue"] |= {"kmin": "5KB", "kmax": "20KB"}
+        document["ecmp"] = draws.choice(["flow", "flow", "weighted", "structured", "structured"])
+        document.pop("switch", None)
+        for key in ("port_status", "recovery", "denied"):  # the core's soak draws planes, and what they need
+            transport.pop(key, None)
+        if draws.random() < 0.3:
+            transport |= {"entropy": "states", "denied": draws.sample(range(64), draws.randint(1, 20))}
+        transport["mtu"] = transport.pop("mss")
+        return transport | {"cc": "nscc", "entropies": 64}
     if profile == "homa":  # one level; the core's soak draws more, with their priorities
         for key in ("sizes", "cutoffs", "mss"):
             transport.pop(key, None)
