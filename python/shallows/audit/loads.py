@@ -116,10 +116,11 @@ def arrives_at_random(trace: Trace) -> Iterator[Breach]:
         end = max(begin, end)  # a load that starts after the end has no arrivals
         flows = trace.tables["flows"].filter(pl.col("traffic") == name)
         every = np.sort(flows["start_ps"].to_numpy().astype("i8"))
-        at = every[:: load["fan_in"]]  # two arrivals may have the same time
-        if (np.unique(every, return_counts=True)[1] % load["fan_in"]).any():
-            yield Breach(f"{len(flows)} flows of {name} at {len(at)} times are not {load['fan_in']} each",
-                         int(at[0]) if len(at) else begin, name)  # fmt: skip
+        together = load["fan_in"] * load["transport"].get("qps", 1)  # each queue pair is a flow
+        at = every[::together]  # two arrivals may have the same time
+        if (np.unique(every, return_counts=True)[1] % together).any():
+            text = f"{len(flows)} flows of {name} at {len(at)} times are not {together} each"
+            yield Breach(text, int(at[0]) if len(at) else begin, name)
         if len(at) and not begin <= at[0] <= at[-1] <= end:
             yield Breach(f"a flow of {name} arrives outside of {begin} to {end} ps", int(at[0]), name)
             continue
