@@ -102,6 +102,37 @@ fn segments_that_duplicates_reported_do_not_grow_the_window_again() {
     assert_eq!(window(&reordered), 11);
 }
 
+/// RFC 5681 s.3.1 and RFC 3465 s.2.1 know the bytes that an acknowledgement is the first to cover, and no reports by duplicates: outside
+/// of Linux's arithmetic the same three segments make 10 + 3.
+#[test]
+fn outside_of_linuxs_arithmetic_duplicates_report_nothing() {
+    let mut host = host_with(true, json!({"sack": false, "arithmetic": "exact", "slow_start_limit": 1e6}));
+    host.arrive(&segment("S", 0), None).expect("opens");
+    host.arrive(&segment(".", 1), None).expect("opens");
+    host.write(20_000);
+    for ack in [1, 1, 3001] {
+        host.arrive(&segment(".", ack), None).expect("an acknowledgement");
+    }
+    assert_eq!(window(&host), 13);
+}
+
+/// Linux tcp_cwnd_validate is reached while there is data that was never sent (`__tcp_push_pending_frames`). Three segments do not fill a
+/// window of four, and are lost. The timer leaves a window of one and a threshold of two: the first repair's acknowledgement makes
+/// it two, and there it stays, since repairs alone fill it.
+#[test]
+fn repairs_are_no_use_of_a_window() {
+    let mut host = host_with(true, json!({"initial_window": "4pkt"}));
+    host.arrive(&segment("S", 0), None).expect("opens");
+    host.arrive(&segment(".", 1), None).expect("opens");
+    host.write(3000);
+    host.advance(host.now() + Span::ms(400));
+    let windows = [1001, 2001, 3001].map(|ack| {
+        host.arrive(&segment(".", ack), None).expect("an acknowledgement");
+        window(&host)
+    });
+    assert_eq!(windows, [2, 2, 2]);
+}
+
 /// Linux tcp_cong_control: an acknowledgement that moves on grows the window by acked_sacked, all that it is the first to
 /// report. Two segments by number and one by SACK make 10 + 3 in slow start; a duplicate with a further block adds none
 /// (tcp_may_raise_cwnd), and the acknowledgement that then covers all five adds the one of them that is new.

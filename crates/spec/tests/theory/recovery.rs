@@ -80,6 +80,27 @@ fn an_early_rescue_does_not_hide_the_holes_before_it() {
     assert!((28.0..=29.0).contains(&done.flow("retransmissions")), "{}", done.flow("retransmissions"));
 }
 
+/// RFC 9293 s.3.4: FIN has a number of its own, in a recovery too. Of a message of 26 segments the first is lost. New data follow its
+/// repair, and the last segment leaves with the FIN before the recovery ends. Its answer closes the connection, a round trip later:
+/// nothing is sent again for it, no timer expires, and the last packet acknowledges the receiver's own FIN.
+#[test]
+fn a_fin_that_leaves_in_a_recovery_is_acknowledged() {
+    for prr in [false, true] {
+        let transport = json!({"opening": "handshake", "initial_window": "20pkt", "prr": prr});
+        let document = pair(transport, json!({"bytes": format!("{}B", 26 * MSS)}));
+        // The first packet is the SYN.
+        let fault = json!({"duration": "5s", "port": {"s0->switch": {"drop_packets": [2]}}});
+        let done = watch(with(document, fault), &["s0->switch"]);
+        let sizes: Vec<u64> = done.sent("s0->switch").iter().map(|sent| sent.bytes).collect();
+        assert_eq!(sizes, [vec![HEADER], vec![FULL; 27], vec![HEADER]].concat(), "{prr}");
+        assert_eq!([done.flow("timeouts"), done.flow("retransmissions")], [0.0, 1.0]);
+        let times = done.times("s0->switch");
+        let repaired = times[1] + noticed(1, HEADER) + LINE.round();
+        assert!(times[27] < repaired, "{prr}: {} and {repaired}", times[27]);
+        assert_eq!(times[28], times[27] + LINE.round());
+    }
+}
+
 /// SACK repairs holes scattered over the window alike: every second of the first 2k segments.
 // req: RFC6675 s5 MUST update
 // req: RFC6675 s5 MUST send-by-nextseg
