@@ -431,7 +431,25 @@ mod tests {
         let found = rack.look_for_losses(Span::ms(2), false, at(11));
         assert_eq!(found, Found { wait: Some(Span::ms(1)), ..Found::default() });
         assert_eq!(rack.look_for_losses(Span::ms(2), true, at(12)), Found { bytes: MSS, ..Found::default() });
-        assert_eq!(rack.next_lost(), Some((0, MSS)));
+        assert_eq!((rack.next_lost(), rack.waiting()), (Some((0, MSS)), vec![0]));
+    }
+
+    /// Of five sent segments the first, third and fourth are lost: they wait to be sent again, lowest first, until each has been.
+    #[test]
+    fn what_is_lost_waits_until_it_is_sent_again() {
+        let mut rack = sent(5);
+        (1..5).step_by(3).for_each(|n| sack(&mut rack, n, 10 + n));
+        rack.look_for_losses(Span::ZERO, false, at(14));
+        assert_eq!((rack.flight(5 * MSS), rack.sacked_segments()), (0, 2));
+        for (n, waiting) in [(0, vec![0, 2, 3]), (2, vec![2, 3]), (3, vec![3])] {
+            let waiting: Vec<u64> = waiting.into_iter().map(|n| n * MSS).collect();
+            assert_eq!(rack.waiting(), waiting);
+            assert_eq!(rack.next_lost(), Some((n * MSS, (n + 1) * MSS)));
+            assert_eq!(rack.waiting(), waiting);
+            rack.on_resend(n * MSS, at(20 + n));
+        }
+        assert_eq!((rack.waiting(), rack.next_lost(), rack.has_lost()), (vec![], None, true));
+        assert_eq!((rack.flight(5 * MSS), rack.lost_and_resent()), (3 * MSS, [3, 3]));
     }
 
     /// S.6.2 step 5: a repair too is lost only if what was sent after it is delivered. A timeout gives the first repair of a segment up, and
