@@ -206,7 +206,9 @@ mod tests {
         let mut requests = asked();
         let due = Time::ZERO + Span::us(10);
         // 1460 bytes take 10 us, a round, at 1168 Mb/s.
-        for (mbps, waits) in [(584, Span::ZERO), (1167, Span::ZERO), (1168, Span::us(10)), (2336, Span::us(5))] {
+        for (mbps, waits) in
+            [(584, Span::ZERO), (1167, Span::ZERO), (1168, Span::us(10)), (2336, Span::us(5))]
+        {
             assert_eq!(requests.at(Some(Rate::mbps(mbps))), due + waits, "{mbps}");
         }
         assert_eq!(requests.at(None), due);

@@ -147,7 +147,8 @@ mod tests {
             ack_delay(&window, &ack, &Cx { now: Time::ZERO, rules: &rules })
         };
         let bursts = |rate: f64| (4.0 * 1066.0 / rate) as u64;
-        for (ssthresh, share) in [(f64::INFINITY, 2.0), (129.0, 2.0), (128.0, 1.2), (127.0, 1.2), (64.0, 1.2)] {
+        for (ssthresh, share) in [(f64::INFINITY, 2.0), (129.0, 2.0), (128.0, 1.2), (127.0, 1.2), (64.0, 1.2)]
+        {
             assert_eq!(delay(64.0, 1, ssthresh), bursts(6.4 * share), "{ssthresh}");
         }
         assert_eq!(delay(32.0, 64, f64::INFINITY), bursts(12.8));
