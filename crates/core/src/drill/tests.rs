@@ -238,3 +238,32 @@ fn the_scoreboard_outlives_a_recovery() {
     assert_eq!(left, [1], "one segment is repaired");
     assert_eq!(acknowledge(&mut host, 13, &[(18, 18)]).first(), Some(&13));
 }
+
+/// RFC 6937 s.3 and Linux tcp_enter_recovery: a loss within the reduction for a mark lets that go on. Of ten segments the first's
+/// acknowledgement brings ECN-Echo, which halves the window; SACK reports all but the second. From the mark on, a segment leaves for each
+/// two delivered, the repair among them, and five stay in flight at the end. A reduction that began anew, from five segments to five,
+/// would send one for each.
+#[test]
+fn a_loss_within_the_reduction_for_a_mark_lets_it_go_on() {
+    let mut host = host_with(true, json!({"ecn": "on"}));
+    host.arrive(&segment("SEW", 0), None).expect("opens");
+    host.arrive(&segment(".", 1), None).expect("opens");
+    host.write(40_000);
+    assert_eq!(sent(&mut host)[1..].len(), 10);
+    host.arrive(&segment("E.", 1001), None).expect("a mark");
+    let mut left: Vec<u64> = sent(&mut host).iter().map(|segment| segment.1 / 1000 + 1).collect();
+    let mut counts = vec![left.len()];
+    for last in 3..=10 {
+        left.extend(acknowledge(&mut host, 2, &[(3, last)]));
+        counts.push(left.len());
+    }
+    assert_eq!(left.iter().filter(|segment| **segment == 2).count(), 1);
+    let mut out = 0;
+    let law = (1..=9usize).map(|delivered| {
+        // The third block shows the second segment lost.
+        let pipe = 10 - delivered + out - usize::from(delivered >= 4);
+        out = if pipe > 5 { delivered.div_ceil(2) } else { out + 5 - pipe };
+        out
+    });
+    assert_eq!(counts, law.collect::<Vec<_>>());
+}
