@@ -267,3 +267,25 @@ fn a_loss_within_the_reduction_for_a_mark_lets_it_go_on() {
     });
     assert_eq!(counts, law.collect::<Vec<_>>());
 }
+
+/// RFC 8985 s.7.2: no loss probe is scheduled while losses are repaired. Ten segments time out. The acknowledgement of eight lets the rest of
+/// them go again and new data follow, with which a probe would be due after two round trips; the timer alone runs.
+#[test]
+fn no_probe_is_due_while_a_timeout_is_repaired() {
+    let mut host = host(true);
+    host.arrive(&segment("S", 0), None).expect("opens");
+    host.advance(host.now() + Span::ms(20));
+    host.arrive(&segment(".", 1), None).expect("opens");
+    host.write(10_000);
+    host.advance(host.now() + Span::ms(400));
+    assert_eq!(window(&host), 1);
+    host.write(10_000);
+    sent(&mut host);
+    for (ack, all) in [(2, vec![2, 3]), (4, vec![4, 5, 6, 7]), (8, vec![8, 9, 10, 11, 12])] {
+        let first = host.now() + Span::ms(20);
+        host.advance(first);
+        assert_eq!(acknowledge(&mut host, ack, &[]), all);
+    }
+    let next = host.next(host.now() + Span::s(1)).expect("the timer");
+    assert_eq!(next.seq / 1000 + 1, 8, "the oldest segment goes again, and no probe");
+}
