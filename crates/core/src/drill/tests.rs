@@ -289,3 +289,20 @@ fn no_probe_is_due_while_a_timeout_is_repaired() {
     let next = host.next(host.now() + Span::s(1)).expect("the timer");
     assert_eq!(next.seq / 1000 + 1, 8, "the oldest segment goes again, and no probe");
 }
+
+/// Linux tcp_cong_control, tcp_in_cwnd_reduction: marks stop growth in states CWR and Recovery, not in Loss. After a timeout ten segments are
+/// sent again in slow start, though each acknowledgement brings ECN-Echo.
+#[test]
+fn marks_do_not_stop_slow_start_after_a_timeout() {
+    let mut host = host_with(true, json!({"ecn": "on"}));
+    host.arrive(&segment("SEW", 0), None).expect("opens");
+    host.arrive(&segment(".", 1), None).expect("opens");
+    host.write(40_000);
+    host.advance(host.now() + Span::ms(400));
+    assert_eq!(window(&host), 1);
+    let windows = [1001, 2001, 4001].map(|ack| {
+        host.arrive(&segment("E.", ack), None).expect("a mark");
+        window(&host)
+    });
+    assert_eq!(windows, [2, 3, 5]);
+}
