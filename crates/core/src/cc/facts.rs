@@ -72,6 +72,8 @@ pub struct RateSample {
     pub in_fast_recovery: bool,
     /// Losses are being repaired, after a timeout or not.
     pub repairing: bool,
+    /// It reports a mark.
+    pub ece: bool,
     /// The connection uses SACK.
     pub sack: bool,
 }

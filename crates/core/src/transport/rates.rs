@@ -305,6 +305,7 @@ impl Sender {
         let sample = RateSample {
             in_fast_recovery: self.recovery.is_fast(),
             repairing,
+            ece: heard.ece,
             sack: config.settings.sack,
             srtt: self.rtt.srtt(),
             prior_in_flight: heard.flight,
