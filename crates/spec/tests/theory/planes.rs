@@ -292,10 +292,21 @@ fn the_flows_of_a_card_share_what_one_may_want_at_each_port() {
                 "transport": {"profile": "uec", "cc": "nscc", "receiver_credit": true, "entropy": "oblivious",
                     "timeout": "1ms"},
                 "traffic": {"x": {"kind": "table", "flows": flows}},
+                "probe": {"packets": "h1->*"},
             }));
             assert!(done.column("messages", "fct_ps")[0].is_finite() && done.flow("retransmissions") == 0.0);
             let headers = done.flow("packets_sent") as u64 - packets * planes;
             assert!((least..=most).contains(&headers), "{planes} {packets}: {headers} of {least} to {most}");
+            // Headers carry the values in turn, and so the ports have as many of them, or one more.
+            let all = done.column("packets", "size").into_iter().zip(done.column("packets", "flow"));
+            let of_tail = all.zip(done.words("packets", "port")).filter(|(of, _)| *of == (64.0, 0.0));
+            let ports: Vec<&str> = of_tail.map(|(_, port)| port).collect();
+            let each =
+                |plane: u64| ports.iter().filter(|port| port.contains(&format!("p{plane}."))).count() as u64;
+            assert_eq!(ports.len() as u64, headers);
+            for plane in (0..planes).filter(|_| planes > 1) {
+                assert!((headers / planes..=headers.div_ceil(planes)).contains(&each(plane)), "{ports:?}");
+            }
         }
     }
 }
