@@ -102,6 +102,37 @@ fn segments_that_duplicates_reported_do_not_grow_the_window_again() {
     assert_eq!(window(&reordered), 11);
 }
 
+/// RFC 5681 s.3.1 and RFC 3465 s.2.1 know the bytes that an acknowledgement is the first to cover, and no reports by duplicates: outside
+/// of Linux's arithmetic the same three segments make 10 + 3.
+#[test]
+fn outside_of_linuxs_arithmetic_duplicates_report_nothing() {
+    let mut host = host_with(true, json!({"sack": false, "arithmetic": "exact", "slow_start_limit": 1e6}));
+    host.arrive(&segment("S", 0), None).expect("opens");
+    host.arrive(&segment(".", 1), None).expect("opens");
+    host.write(20_000);
+    for ack in [1, 1, 3001] {
+        host.arrive(&segment(".", ack), None).expect("an acknowledgement");
+    }
+    assert_eq!(window(&host), 13);
+}
+
+/// Linux tcp_cwnd_validate is reached while there is data that was never sent (`__tcp_push_pending_frames`). Three segments do not fill a
+/// window of four, and are lost. The timer leaves a window of one and a threshold of two: the first repair's acknowledgement makes
+/// it two, and there it stays, since repairs alone fill it.
+#[test]
+fn repairs_are_no_use_of_a_window() {
+    let mut host = host_with(true, json!({"initial_window": "4pkt"}));
+    host.arrive(&segment("S", 0), None).expect("opens");
+    host.arrive(&segment(".", 1), None).expect("opens");
+    host.write(3000);
+    host.advance(host.now() + Span::ms(400));
+    let windows = [1001, 2001, 3001].map(|ack| {
+        host.arrive(&segment(".", ack), None).expect("an acknowledgement");
+        window(&host)
+    });
+    assert_eq!(windows, [2, 2, 2]);
+}
+
 /// Linux tcp_cong_control: an acknowledgement that moves on grows the window by acked_sacked, all that it is the first to
 /// report. Two segments by number and one by SACK make 10 + 3 in slow start; a duplicate with a further block adds none
 /// (tcp_may_raise_cwnd), and the acknowledgement that then covers all five adds the one of them that is new.
@@ -206,4 +237,72 @@ fn the_scoreboard_outlives_a_recovery() {
     left.retain(|segment| *segment <= 10);
     assert_eq!(left, [1], "one segment is repaired");
     assert_eq!(acknowledge(&mut host, 13, &[(18, 18)]).first(), Some(&13));
+}
+
+/// RFC 6937 s.3 and Linux tcp_enter_recovery: a loss within the reduction for a mark lets that go on. Of ten segments the first's
+/// acknowledgement brings ECN-Echo, which halves the window; SACK reports all but the second. From the mark on, a segment leaves for each
+/// two delivered, the repair among them, and five stay in flight at the end. A reduction that began anew, from five segments to five,
+/// would send one for each.
+#[test]
+fn a_loss_within_the_reduction_for_a_mark_lets_it_go_on() {
+    let mut host = host_with(true, json!({"ecn": "on"}));
+    host.arrive(&segment("SEW", 0), None).expect("opens");
+    host.arrive(&segment(".", 1), None).expect("opens");
+    host.write(40_000);
+    assert_eq!(sent(&mut host)[1..].len(), 10);
+    host.arrive(&segment("E.", 1001), None).expect("a mark");
+    let mut left: Vec<u64> = sent(&mut host).iter().map(|segment| segment.1 / 1000 + 1).collect();
+    let mut counts = vec![left.len()];
+    for last in 3..=10 {
+        left.extend(acknowledge(&mut host, 2, &[(3, last)]));
+        counts.push(left.len());
+    }
+    assert_eq!(left.iter().filter(|segment| **segment == 2).count(), 1);
+    let mut out = 0;
+    let law = (1..=9usize).map(|delivered| {
+        // The third block shows the second segment lost.
+        let pipe = 10 - delivered + out - usize::from(delivered >= 4);
+        out = if pipe > 5 { delivered.div_ceil(2) } else { out + 5 - pipe };
+        out
+    });
+    assert_eq!(counts, law.collect::<Vec<_>>());
+}
+
+/// RFC 8985 s.7.2: no loss probe is scheduled while losses are repaired. Ten segments time out. The acknowledgement of eight lets the rest of
+/// them go again and new data follow, with which a probe would be due after two round trips; the timer alone runs.
+#[test]
+fn no_probe_is_due_while_a_timeout_is_repaired() {
+    let mut host = host(true);
+    host.arrive(&segment("S", 0), None).expect("opens");
+    host.advance(host.now() + Span::ms(20));
+    host.arrive(&segment(".", 1), None).expect("opens");
+    host.write(10_000);
+    host.advance(host.now() + Span::ms(400));
+    assert_eq!(window(&host), 1);
+    host.write(10_000);
+    sent(&mut host);
+    for (ack, all) in [(2, vec![2, 3]), (4, vec![4, 5, 6, 7]), (8, vec![8, 9, 10, 11, 12])] {
+        let first = host.now() + Span::ms(20);
+        host.advance(first);
+        assert_eq!(acknowledge(&mut host, ack, &[]), all);
+    }
+    let next = host.next(host.now() + Span::s(1)).expect("the timer");
+    assert_eq!(next.seq / 1000 + 1, 8, "the oldest segment goes again, and no probe");
+}
+
+/// Linux tcp_cong_control, tcp_in_cwnd_reduction: marks stop growth in states CWR and Recovery, not in Loss. After a timeout ten segments are
+/// sent again in slow start, though each acknowledgement brings ECN-Echo.
+#[test]
+fn marks_do_not_stop_slow_start_after_a_timeout() {
+    let mut host = host_with(true, json!({"ecn": "on"}));
+    host.arrive(&segment("SEW", 0), None).expect("opens");
+    host.arrive(&segment(".", 1), None).expect("opens");
+    host.write(40_000);
+    host.advance(host.now() + Span::ms(400));
+    assert_eq!(window(&host), 1);
+    let windows = [1001, 2001, 4001].map(|ack| {
+        host.arrive(&segment("E.", ack), None).expect("a mark");
+        window(&host)
+    });
+    assert_eq!(windows, [2, 3, 5]);
 }

@@ -398,3 +398,90 @@ impl Rack {
         self.sacked.1
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+    const WINDOW: Span = Span::ms(1);
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::ms(ms)
+    }
+
+    /// So many segments, one sent each millisecond.
+    fn sent(segments: u64) -> Rack {
+        let mut rack = Rack::default();
+        (0..segments).for_each(|n| rack.on_send(n * MSS, (n + 1) * MSS, false, at(n)));
+        rack
+    }
+
+    /// The segment with number `n` is sacked.
+    fn sack(rack: &mut Rack, n: u64, ms: u64) {
+        rack.on_sack(n * MSS, (n + 1) * MSS, at(ms));
+    }
+
+    /// RFC 8985 s.6.2 step 5: a segment is lost if one that was sent later is delivered, its round trip and the reordering window ago. Of
+    /// three sent at 0, 1 and 2 ms, the second comes at 11 ms: the first is lost at 0 + 10 + 1 ms, and of the third nothing is known.
+    #[test]
+    fn a_segment_is_lost_behind_a_later_one() {
+        let mut rack = sent(3);
+        sack(&mut rack, 1, 11);
+        let found = rack.look_for_losses(Span::ms(2), false, at(11));
+        assert_eq!(found, Found { wait: Some(Span::ms(1)), ..Found::default() });
+        assert_eq!(rack.look_for_losses(Span::ms(2), true, at(12)), Found { bytes: MSS, ..Found::default() });
+        assert_eq!((rack.next_lost(), rack.waiting()), (Some((0, MSS)), vec![0]));
+    }
+
+    /// Of five sent segments the first, third and fourth are lost: they wait to be sent again, lowest first, until each has been.
+    #[test]
+    fn what_is_lost_waits_until_it_is_sent_again() {
+        let mut rack = sent(5);
+        (1..5).step_by(3).for_each(|n| sack(&mut rack, n, 10 + n));
+        rack.look_for_losses(Span::ZERO, false, at(14));
+        assert_eq!((rack.flight(5 * MSS), rack.sacked_segments()), (0, 2));
+        for (n, waiting) in [(0, vec![0, 2, 3]), (2, vec![2, 3]), (3, vec![3])] {
+            let waiting: Vec<u64> = waiting.into_iter().map(|n| n * MSS).collect();
+            assert_eq!(rack.waiting(), waiting);
+            assert_eq!(rack.next_lost(), Some((n * MSS, (n + 1) * MSS)));
+            assert_eq!(rack.waiting(), waiting);
+            rack.on_resend(n * MSS, at(20 + n));
+        }
+        assert_eq!((rack.waiting(), rack.next_lost(), rack.has_lost()), (vec![], None, true));
+        assert_eq!((rack.flight(5 * MSS), rack.lost_and_resent()), (3 * MSS, [3, 3]));
+    }
+
+    /// S.6.2 step 5: a repair too is lost only if what was sent after it is delivered. A timeout gives the first repair of a segment up, and
+    /// it leaves again after that of the next one. What the latter delivers tells of the first repair, which no longer counts, and of
+    /// nothing that was sent later: however late it is, the second repair is not lost.
+    #[test]
+    fn a_repair_that_was_given_up_says_nothing_of_the_next_one() {
+        let mut rack = sent(2);
+        rack.on_timeout(at(100));
+        rack.on_resend(0, at(100));
+        rack.on_resend(MSS, at(101));
+        rack.on_timeout(at(200));
+        rack.on_resend(0, at(200));
+        sack(&mut rack, 1, 201);
+        assert_eq!(rack.look_for_losses(WINDOW, false, at(201)), Found::default());
+        assert_eq!(rack.look_for_losses(WINDOW, true, at(900)), Found::default());
+        assert_eq!(rack.lost_and_resent(), [1, 1]);
+    }
+
+    /// S.6.2 step 5 for repairs: the second of two that were sent again comes, and so the first one is lost again, as soon as the round trip of
+    /// the other and the window have passed; the search tells when it had been sent (s.9.3).
+    #[test]
+    fn a_lost_repair_is_found_by_a_later_one() {
+        let mut rack = sent(2);
+        rack.on_timeout(at(100));
+        rack.on_resend(0, at(100));
+        rack.on_resend(MSS, at(101));
+        sack(&mut rack, 1, 111);
+        let found = rack.look_for_losses(WINDOW, false, at(110));
+        assert_eq!(found, Found { wait: Some(Span::ms(1)), ..Found::default() });
+        let found = rack.look_for_losses(WINDOW, true, at(111));
+        assert_eq!(found, Found { bytes: MSS, again: Some(at(100)), wait: None });
+        assert_eq!(rack.next_lost(), Some((0, MSS)));
+    }
+}

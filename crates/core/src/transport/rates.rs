@@ -323,3 +323,53 @@ impl Sender {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+    const RTT: Span = Span::ms(10);
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::ms(ms)
+    }
+
+    /// A connection whose least round trip is known.
+    fn measured() -> Rates {
+        Rates { least_rtt: Some(RTT), ..Rates::default() }
+    }
+
+    /// S.4.1.1.4: the rate is what was delivered over the longer of the times in which it was sent and in which it was acknowledged. Ten
+    /// segments leave in 9 ms, and their acknowledgements come twice as far apart, the last 28 ms after the first sending.
+    #[test]
+    fn a_rate_is_that_of_the_slower_direction() {
+        let mut rates = measured();
+        (0..10).for_each(|n| rates.on_sent(n * MSS, (n + 1) * MSS, (n + 1) * MSS, at(n)));
+        (1..=10).for_each(|n| rates.on_acked(n * MSS, at(8 + 2 * n)));
+        let sample = rates.sample(0, at(28));
+        assert_eq!((sample.delivered, sample.interval), (10 * MSS, Span::ms(28)));
+        assert_eq!(sample.rate, 10.0 * MSS as f64 / 28e-3);
+    }
+
+    /// S.4.1.2.3: "if (RS.interval < C.min_rtt) ... no reliable rate". Two segments are sent again needlessly, one after the other. The first
+    /// repair begins the sample of the second, whose acknowledgement answers the original and comes 2 ms after that of the first.
+    #[test]
+    fn a_sample_shorter_than_the_least_round_trip_has_no_rate() {
+        let mut rates = measured();
+        (0..2).for_each(|n| rates.on_sent(n * MSS, (n + 1) * MSS, (n + 1) * MSS, at(n)));
+        let again = |rates: &mut Rates, n: u64, sent: u64, answered: u64| {
+            rates.on_sent(n * MSS, (n + 1) * MSS, MSS, at(sent));
+            rates.on_acked((n + 1) * MSS, at(answered));
+            rates.sample(0, at(answered))
+        };
+        let first = again(&mut rates, 0, 15, 16);
+        assert_eq!((first.interval, first.rate), (Span::ms(16), MSS as f64 / 16e-3));
+        let second = again(&mut rates, 1, 17, 18);
+        assert_eq!((second.delivered, second.interval, second.rate), (MSS, Span::ms(2), 0.0));
+        // A sample of just the least round trip has one.
+        rates.on_sent(2 * MSS, 3 * MSS, MSS, at(20));
+        rates.on_acked(3 * MSS, at(30));
+        assert_eq!(rates.sample(0, at(30)).rate, MSS as f64 / 10e-3);
+    }
+}

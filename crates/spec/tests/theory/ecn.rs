@@ -1,7 +1,10 @@
 //! ECN: negotiation and one reduction a window (RFC 3168 s.6.1), the echo of each mark (RFC 8257 s.3.2).
 
 use crate::bench::{LINE, MS, MSS, Run, pair, run, with};
+use crate::watched;
 use serde_json::{Value, json};
+use shallows_core::cc::{Ack, Congestion, CongestionControl, Cx};
+use shallows_units::Bytes;
 
 /// Ten segments over switches that mark whatever is ECN-capable.
 fn through_marking_switches(transport: Value) -> Run {
@@ -230,4 +233,32 @@ fn counted_marks_come_through_delayed_acknowledgements() {
     }
     let alpha = alpha(2, 0.2);
     assert!((0.095..0.3).contains(&alpha), "{alpha}");
+}
+
+/// A window of four segments that never moves.
+struct Four;
+
+impl CongestionControl for Four {
+    fn on_ack(&mut self, _: &Ack, _: &Cx<'_>) {}
+    fn on_congestion(&mut self, _: Congestion, _: u64, _: &Cx<'_>) {}
+    fn cwnd(&self) -> Bytes {
+        Bytes(4 * MSS)
+    }
+}
+
+/// A sample of the delivery rate says whether its acknowledgement reports a mark. Each fifth packet is marked, and each mark echoed once, so that
+/// the fifth, tenth and so on of the acknowledgements say it, and none where the connection has no ECN.
+#[test]
+fn a_sample_says_that_its_acknowledgement_reports_a_mark() {
+    for ecn in ["on", "off"] {
+        let changes = json!({
+            "transport": {"opening": "established", "ecn": ecn, "echo": "per-packet"},
+            "traffic": {"x": {"bytes": format!("{}B", 40 * MSS)}},
+            "port": {"s0->switch": {"mark_every": 5}},
+        });
+        let rows = watched::trace(|_, _| Four, changes);
+        let said: Vec<bool> = watched::samples(&rows).map(|row| row.rs.ece).collect();
+        let marked: Vec<bool> = (1..=40).map(|packet| ecn == "on" && packet % 5 == 0).collect();
+        assert_eq!(said, marked, "{ecn}");
+    }
 }

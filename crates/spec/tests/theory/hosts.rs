@@ -103,6 +103,26 @@ fn an_unpaced_senders_share_of_its_port_follows_from_its_window() {
     }
 }
 
+/// Linux tcp_update_pacing_rate: an unpaced sender counts as paced at twice its window a round trip while the window is below half of the
+/// threshold, and at 1.2 times from there on. A first window of 100 segments, which the handshake's round trip measures, lets the
+/// port hold the first whole number of packets above a 1024th of a second of that.
+#[test]
+fn a_window_of_half_the_threshold_counts_as_avoidance() {
+    for (threshold, share) in [(202, 2.0), (200, 1.2), (198, 1.2)] {
+        let transport = json!({"opening": "handshake", "initial_window": "100pkt", "cwnd_max": "none",
+            "initial_ssthresh": format!("{threshold}pkt")});
+        let document = host(
+            json!({"duration": "6ms", "warmup": "0s", "topology": {"delay": "1ms"}, "transport": transport}),
+        );
+        let done = run(with(document, json!({"traffic": {"a": {"bytes": "146000B"}}})));
+        let header = 40.0 * 8.0;
+        let srtt = 4e-3 + 2.0 * header / 10e9 + header / 1e9 + header / 10e9;
+        let limit = share * 146_000.0 / srtt / 1024.0;
+        let packets = f64::floor(limit / 1500.0) + 1.0;
+        assert_eq!(done.port("s0->switch", "max_bytes"), packets * 1500.0, "{threshold}");
+    }
+}
+
 /// Short and long messages from one host, Poisson, load 1/2. Behind one FIFO a message waits for all that is there before it
 /// (Pollaczek and Khinchine): lambda E[x^2] / 2 (1 - rho). In turns a host is a processor shared by all (Kleinrock 1976,
 /// s.4.4): each takes 1 / (1 - rho) times as long as alone, whatever its size.

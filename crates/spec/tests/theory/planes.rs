@@ -268,6 +268,70 @@ fn a_lost_link_concerns_its_values_alone() {
     close("all ports", done.flow("goodput_bps"), LINE, 0.01);
 }
 
+/// Headers by which a source of `others + 1` flows asks for the credit of its last packets, from so much credit on. It states (backlog -
+/// credit) / others each time, in units of 256 bytes rounded up, and sends while it has credit.
+fn headers_of_a_tail(mut credit: i64, others: i64) -> u64 {
+    let (mut backlog, mut headers) = (20 * FULL as i64, 0);
+    loop {
+        let sends = credit > 0;
+        headers += u64::from(!sends);
+        let packet = if sends { FULL as i64 } else { 0 };
+        (backlog, credit) = (backlog - packet, credit - packet);
+        if backlog == 0 {
+            return headers;
+        }
+        // A packet states what is wanted behind it, and the header what is wanted now.
+        if credit <= 0 {
+            credit += ((backlog - credit) / others + 255) / 256 * 256;
+        }
+    }
+}
+
+/// The flows of a card share what one of them may want, at each of its ports too. A message ends beside nine long ones of its card, at a
+/// receiver that another card keeps busy, so that nothing is granted unasked. Near its end a ninth of what is left is less than a
+/// packet, and headers ask for the rest. With the whole want of each it would be one header.
+#[test]
+fn the_flows_of_a_card_share_what_one_may_want_at_each_port() {
+    let mut tails: Vec<u64> =
+        (0..FULL as i64).flat_map(|debt| [8, 9].map(|others| headers_of_a_tail(-debt, others))).collect();
+    tails.sort_unstable();
+    let (least, most) = (tails[0], tails[tails.len() - 1]);
+    for planes in [1, 2, 4] {
+        for packets in [40, 82] {
+            let flow = |from: &str, to: &str, packets: u64| {
+                json!({"from": from, "to": to, "start": "0s",
+                "bytes": format!("{}B", packets * planes * MTU)})
+            };
+            let mut flows = vec![flow("h1", "h0", packets), flow("h2", "h0", 10_000)];
+            flows.extend((4..13).map(|n| flow("h1", &format!("h{n}"), 1000)));
+            let done = run(json!({
+                "duration": "1ms",
+                "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 22, "planes": planes,
+                    "rate": "100Gbps", "delay": "1us", "uplink_delay": "1us"},
+                "queue": {"kind": "trimming", "limit": "1bdp", "last_hop_room": "1.5bdp", "header_limit": "none",
+                    "newest": 0.0},
+                "transport": {"profile": "uec", "cc": "nscc", "receiver_credit": true, "entropy": "oblivious",
+                    "timeout": "1ms"},
+                "traffic": {"x": {"kind": "table", "flows": flows}},
+                "probe": {"packets": "h1->*"},
+            }));
+            assert!(done.column("messages", "fct_ps")[0].is_finite() && done.flow("retransmissions") == 0.0);
+            let headers = done.flow("packets_sent") as u64 - packets * planes;
+            assert!((least..=most).contains(&headers), "{planes} {packets}: {headers} of {least} to {most}");
+            // Headers carry the values in turn, and so the ports have as many of them, or one more.
+            let all = done.column("packets", "size").into_iter().zip(done.column("packets", "flow"));
+            let of_tail = all.zip(done.words("packets", "port")).filter(|(of, _)| *of == (64.0, 0.0));
+            let ports: Vec<&str> = of_tail.map(|(_, port)| port).collect();
+            let each =
+                |plane: u64| ports.iter().filter(|port| port.contains(&format!("p{plane}."))).count() as u64;
+            assert_eq!(ports.len() as u64, headers);
+            for plane in (0..planes).filter(|_| planes > 1) {
+                assert!((headers / planes..=headers.div_ceil(planes)).contains(&each(plane)), "{ports:?}");
+            }
+        }
+    }
+}
+
 /// Seven cards send to one, and share it evenly; a bystander below the same leaf keeps its card's rate.
 #[test]
 fn an_incast_shares_evenly_beside_a_bystander() {

@@ -1,7 +1,7 @@
 //! Queueing theory: a port with Poisson arrivals of equal packets is an M/D/1 queue.
 
-use crate::bench::{close, run};
-use serde_json::json;
+use crate::bench::{close, run, with};
+use serde_json::{Value, json};
 
 /// Mean wait in service times and utilisation of a port at `load`, from one seed.
 fn wait(load: f64, seed: u64) -> (f64, f64) {
@@ -109,5 +109,48 @@ fn an_arrival_with_a_fan_in_is_an_incast_of_different_senders() {
         hosts.sort_unstable();
         hosts.dedup();
         assert_eq!(hosts.len(), 11);
+    }
+}
+
+/// A burst of 40 packets comes to a port of a tenth of its rate. The port holds ten at most, the one in transmission included, whether its
+/// limit is in packets or in bytes. PFabric's limit says that it leaves the one in transmission out.
+#[test]
+fn a_port_holds_what_its_limit_says() {
+    let plain = [
+        "drop-tail",
+        "codel",
+        "dualpi2",
+        "dualq-curvy-red",
+        "fq-codel",
+        "fq",
+        "pfabric",
+        "pi2",
+        "pie",
+        "ramp",
+        "red",
+    ];
+    let mut queues: Vec<Value> = plain.iter().map(|kind| json!({"kind": kind})).collect();
+    queues.extend([
+        json!({"kind": "threshold", "mark_at": "5pkt"}),
+        json!({"kind": "double-threshold", "start_above": "5pkt", "stop_below": "3pkt"}),
+        json!({"kind": "coupled"}),
+        json!({"kind": "policer", "rate": "10Gbps", "burst": "1MB"}),
+    ]);
+    for queue in queues {
+        for limit in ["10pkt", "15000B"] {
+            let done = run(with(
+                json!({
+                    "duration": "1ms",
+                    "topology": {"kind": "star", "senders": 1, "rate": "1Gbps", "sender_rate": "10Gbps", "delay": "1us"},
+                    "queue": {"limit": limit},
+                    "transport": {"opening": "established", "cc": "newreno", "initial_window": "40pkt"},
+                    "traffic": {"x": {"kind": "bulk", "from": "s0", "to": "r0", "bytes": "58400B"}},
+                }),
+                json!({"queue": queue}),
+            ));
+            let packets = if queue["kind"] == "pfabric" { 11.0 } else { 10.0 };
+            let most = ["max_packets", "max_bytes"].map(|column| done.port("switch->r0", column));
+            assert_eq!(most, [packets, packets * 1500.0], "{queue} {limit}");
+        }
     }
 }

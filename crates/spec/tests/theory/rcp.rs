@@ -70,6 +70,27 @@ fn a_late_flow_shares_alike() {
     }
 }
 
+/// The switch's step follows the round trips that senders state (s.3, d0), whatever it assumes at first: here 5 ms, where the path takes 300 us. A
+/// clock with ticks of 10 ms measures none, and a sender states what an exact one shows: two messages take as long as with that.
+#[test]
+fn a_sender_states_its_round_trip_whatever_its_clock() {
+    let fct = |grain: &str| {
+        let done = flows(
+            2,
+            json!({
+                "warmup": "0s", "port_control": {"kind": "rcp", "initial_rtt": "5ms"}, "transport": {"clock_grain": grain},
+                "traffic": {"x": {"bytes": "5MB", "jitter": "0s"}},
+            }),
+        );
+        done.fct()
+    };
+    let (coarse, exact) = (fct("10ms"), fct("1ns"));
+    assert_eq!(exact.len(), 2);
+    for (coarse, exact) in coarse.into_iter().zip(exact) {
+        close("a message's time", coarse as f64, exact as f64, 0.01);
+    }
+}
+
 /// Losses change no rate, and repair does: with one data packet in a hundred lost, the load stays the same.
 #[test]
 fn losses_do_not_lower_the_rate() {

@@ -1,7 +1,10 @@
 //! How losses are repaired: by SACK (RFC 6675), without it (RFC 6582), in proportion (RFC 6937).
 
-use crate::bench::{FULL, HEADER, LINE, MSS, Run, pair, run, watch, with};
+use crate::bench::{FULL, HEADER, LINE, MSS, Run, close, pair, run, watch, with};
+use crate::watched::{self, After};
 use serde_json::{Value, json};
+use shallows_core::cc::{Ack, Congestion, CongestionControl, Cx};
+use shallows_units::Bytes;
 
 /// A window of `segments`, sent at once, the first `losses` of it lost when first sent.
 fn lose_first(losses: u64, segments: u64, transport: Value) -> Run {
@@ -78,6 +81,59 @@ fn an_early_rescue_does_not_hide_the_holes_before_it() {
     let done = run(with(document, json!({"port": {"s0->switch": {"drop_packets": lost}}})));
     assert_eq!(done.flow("timeouts"), 0.0);
     assert!((28.0..=29.0).contains(&done.flow("retransmissions")), "{}", done.flow("retransmissions"));
+}
+
+/// RFC 9293 s.3.4: FIN has a number of its own, in a recovery too. Of a message of 26 segments the first is lost. New data follow its
+/// repair, and the last segment leaves with the FIN before the recovery ends. Its answer closes the connection, a round trip later:
+/// nothing is sent again for it, no timer expires, and the last packet acknowledges the receiver's own FIN.
+#[test]
+fn a_fin_that_leaves_in_a_recovery_is_acknowledged() {
+    for prr in [false, true] {
+        let transport = json!({"opening": "handshake", "initial_window": "20pkt", "prr": prr});
+        let document = pair(transport, json!({"bytes": format!("{}B", 26 * MSS)}));
+        // The first packet is the SYN.
+        let fault = json!({"duration": "5s", "port": {"s0->switch": {"drop_packets": [2]}}});
+        let done = watch(with(document, fault), &["s0->switch"]);
+        let sizes: Vec<u64> = done.sent("s0->switch").iter().map(|sent| sent.bytes).collect();
+        assert_eq!(sizes, [vec![HEADER], vec![FULL; 27], vec![HEADER]].concat(), "{prr}");
+        assert_eq!([done.flow("timeouts"), done.flow("retransmissions")], [0.0, 1.0]);
+        let times = done.times("s0->switch");
+        let repaired = times[1] + noticed(1, HEADER) + LINE.round();
+        assert!(times[27] < repaired, "{prr}: {} and {repaired}", times[27]);
+        assert_eq!(times[28], times[27] + LINE.round());
+    }
+}
+
+/// A window of ten segments until the first loss, and then of half a segment.
+struct Collapses(u64);
+
+impl CongestionControl for Collapses {
+    fn on_ack(&mut self, _: &Ack, _: &Cx<'_>) {}
+    fn on_congestion(&mut self, _: Congestion, _: u64, _: &Cx<'_>) {
+        self.0 = MSS / 2;
+    }
+    fn cwnd(&self) -> Bytes {
+        Bytes(self.0)
+    }
+}
+
+/// A sender whose window is below a segment sends one at a time, in a recovery by SACK too: with nothing in flight the next hole goes. Of ten
+/// segments the first seven are lost, and each is repaired when the one before has been acknowledged, without a timeout.
+#[test]
+fn below_a_segment_a_window_lets_one_out_at_a_time() {
+    let changes = json!({
+        "transport": {"opening": "established", "loss_detection": "rfc6675"},
+        "traffic": {"x": {"bytes": format!("{}B", 10 * MSS)}},
+        "port": {"s0->switch": {"drop_packets": [1, 2, 3, 4, 5, 6, 7]}},
+    });
+    let rows = watched::trace(|_, _| Collapses(10 * MSS), changes);
+    assert!(rows.iter().all(|row| row.after != After::Timeout));
+    let last = rows.iter().rfind(|row| row.after == After::Sample).expect("samples");
+    assert_eq!((last.rs.total_delivered, last.rs.in_flight), (10 * MSS, 0));
+    // 40 ms of ways, the segment and the answer on both links; the three that came before the first repair wait for each other.
+    let round = 40e-3 + (FULL + HEADER) as f64 * 8.0 * (1.0 / 10e6 + 1.0 / 10e9);
+    let first = round + 2.0 * FULL as f64 * 8.0 / 10e6;
+    close("the last answer", last.at, first + 7.0 * round, 0.001);
 }
 
 /// SACK repairs holes scattered over the window alike: every second of the first 2k segments.

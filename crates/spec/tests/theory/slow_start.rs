@@ -251,3 +251,29 @@ fn hystart_leaves_slow_start_before_a_deep_buffer_overflows() {
         assert!(utilisation > 0.85, "{cc}: {utilisation}"); // 0.3 s of 4 s pass until the pipe is full
     }
 }
+
+/// HyStart of Linux's CUBIC (Ha and Rhee 2008; tcp_cubic.c, hystart_update): slow start ends once acknowledgements have come for half of the
+/// least round trip without a gap. 100 Mb/s send a packet in 120 us. The round trip of 40 ms and two transmissions has more than
+/// half of that in acknowledgements in the round that begins with 320 segments, after some 167 of them.
+#[test]
+fn linuxs_cubic_leaves_slow_start_after_half_a_round_trip_of_acknowledgements() {
+    let threshold = |slow_start: &str, duration: &str| {
+        let done = run(json!({
+            "duration": duration,
+            "topology": {"kind": "star", "senders": 1, "rate": "100Mbps", "sender_rate": "10Gbps", "delay": "10ms"},
+            "queue": {"kind": "drop-tail", "limit": "none"},
+            "transport": {"profile": "linux", "opening": "established", "cc": {"kind": "cubic", "slow_start": slow_start}},
+            "traffic": {"x": {"kind": "bulk", "from": "s0", "to": "r0"}},
+        }));
+        done.flow("ssthresh_bytes") / 1448.0
+    };
+    for detector in ["auto", "hystart"] {
+        // Four bursts at twice the window a round trip, a millisecond at most, are allowed for beside: up to five packets' times.
+        let got = threshold(detector, "1s");
+        assert!((320.0 + 167.0..=320.0 + 173.0).contains(&got), "{detector}: {got}");
+    }
+    assert!(threshold("standard", "1s").is_nan());
+    // RFC 9406 in the same arithmetic: as in the test above.
+    let got = threshold("hystart++", "4s");
+    assert!((1280.0..3906.0).contains(&got), "{got}");
+}

@@ -198,4 +198,21 @@ mod tests {
         assert!(!left.paused());
         assert_eq!(left.at(None), Time::MAX);
     }
+
+    /// A request travels with the packet that is due within the round. At a rate by which packets leave further apart, or where only headers may
+    /// leave, it travels alone.
+    #[test]
+    fn a_request_travels_alone_where_no_packet_takes_it_along() {
+        let mut requests = asked();
+        let due = Time::ZERO + Span::us(10);
+        // 1460 bytes take 10 us, a round, at 1168 Mb/s.
+        for (mbps, waits) in
+            [(584, Span::ZERO), (1167, Span::ZERO), (1168, Span::us(10)), (2336, Span::us(5))]
+        {
+            assert_eq!(requests.at(Some(Rate::mbps(mbps))), due + waits, "{mbps}");
+        }
+        assert_eq!(requests.at(None), due);
+        requests.hold();
+        assert_eq!(requests.at(Some(Rate::mbps(2336))), due);
+    }
 }

@@ -260,30 +260,30 @@ mod tests {
 
     #[test]
     fn what_no_link_can_follow_is_refused() {
-        for (text, path) in [
-            (r#"{"kind": "rates", "points": []}"#, "trace.points"),
-            (r#"{"kind": "rates", "points": [{"at": "1ms", "rate": "1Mbps"}]}"#, "trace.points.0.at"),
-            (
-                r#"{"kind": "rates", "points": [{"at": "0s", "rate": "1Mbps"}, {"at": "0s", "rate": "2Mbps"}]}"#,
-                "trace.points.1.at",
-            ),
-            (r#"{"kind": "rates", "points": [{"at": "0s", "rate": "none"}]}"#, "trace.points"),
-            (
-                r#"{"kind": "rates", "period": "1s", "points": [{"at": "0s", "rate": "none"}]}"#,
-                "trace.points",
-            ),
-            (
-                r#"{"kind": "rates", "period": "1ms", "points": [{"at": "0s", "rate": "1bps"}, {"at": "2ms", "rate": "1bps"}]}"#,
-                "trace.period",
-            ),
-            (r#"{"kind": "opportunities", "at": [3, 2]}"#, "trace.at.1"),
-            (r#"{"kind": "opportunities", "at": [0]}"#, "trace.at"),
+        let rates = |points: &str, more: &str| format!(r#"{{"kind": "rates", {more} "points": {points}}}"#);
+        let opportunities = |at: &str| format!(r#"{{"kind": "opportunities", "at": {at}}}"#);
+        let two =
+            |at: &str| format!(r#"[{{"at": "0s", "rate": "1Mbps"}}, {{"at": "{at}", "rate": "2Mbps"}}]"#);
+        let never = r#"[{"at": "0s", "rate": "none"}]"#;
+        for (text, path, got) in [
+            (rates("[]", ""), "trace.points", "[]"),
+            (rates(r#"[{"at": "1ms", "rate": "1Mbps"}]"#, ""), "trace.points.0.at", "\"1ms\""),
+            (rates(&two("0s"), ""), "trace.points.1.at", "\"0s\""),
+            (rates(never, ""), "trace.points", "\"none\""),
+            (rates(never, r#""period": "1s","#), "trace.points", "\"none\""),
+            (rates(&two("2ms"), r#""period": "1ms","#), "trace.period", "\"1ms\""),
+            (rates(&two("2ms"), r#""period": "2ms","#), "trace.period", "\"2ms\""),
+            (opportunities("[3, 2]"), "trace.at.1", "2"),
+            (opportunities("[1, 5, 5, 4, 3]"), "trace.at.3", "4"),
+            (opportunities("[0]"), "trace.at", "[0]"),
         ] {
             let mut faults = Faults::default();
             let read =
-                <LinkTrace as ParamType>::read(&serde_json::from_str(text).unwrap(), "trace", &mut faults);
+                <LinkTrace as ParamType>::read(&serde_json::from_str(&text).unwrap(), "trace", &mut faults);
             assert!(read.is_none(), "{text}");
             assert_eq!(faults.0[0].path, path, "{text}");
+            let said = faults.0[0].to_string();
+            assert!(said.ends_with(&format!("got {got}")), "{said}");
         }
     }
 }

@@ -209,3 +209,39 @@ impl HomaReceiver {
         self.set_timer(config, net.now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A receiver that holds each second thousand of bytes of two messages, granted so far.
+    fn holes(granted: [u64; 2]) -> HomaReceiver {
+        let mut receiver = HomaReceiver::new(0, 0);
+        for (start, granted) in [0, 50_000].into_iter().zip(granted) {
+            let mut came = 0;
+            for first in (start + 1000..granted).step_by(2000) {
+                receiver.held.add(first, first + 1000);
+                came += 1000;
+            }
+            receiver.messages.insert(start, Incoming { end: start + 50_000, granted, came });
+        }
+        receiver
+    }
+
+    /// S.3.7: what may have been sent and has not come is missing, the lowest bytes first; so many ranges at most, of one message or of several.
+    #[test]
+    fn what_was_granted_and_has_not_come_is_missing() {
+        let range = |first: u64| (first, first + 1000);
+        let both = holes([6000, 54_000]);
+        assert!(both.misses());
+        assert_eq!(both.missing(16), [0, 2000, 4000, 50_000, 52_000].map(range));
+        for most in 1..=5 {
+            assert_eq!(both.missing(most).len(), most);
+        }
+        let many = holes([50_000, 100_000]);
+        assert_eq!(many.missing(16), Vec::from_iter((0..16).map(|place| range(2000 * place))));
+        assert_eq!(many.missing(30).last(), Some(&range(58_000)));
+        let whole = HomaReceiver::new(0, 0);
+        assert!(!whole.misses() && whole.missing(16).is_empty());
+    }
+}

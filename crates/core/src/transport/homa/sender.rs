@@ -285,3 +285,42 @@ impl TakesTurns for HomaSender {
         self.set_timer(config, now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{Faults, Table};
+    use crate::transport::Transport;
+    use serde_json::json;
+
+    fn sender() -> HomaSender {
+        let settings = json!({"profile": "homa", "cc": {"kind": "line-rate"}});
+        let map = settings.as_object().expect("a table");
+        let mut faults = Faults::default();
+        let transport = Transport::read(&mut Table::new("transport", map, &mut faults), &map.clone());
+        let config = Config::new(&transport.expect("no fault"));
+        HomaSender::new(0, 0, &FlowInfo::default(), &config, Time::ZERO)
+    }
+
+    /// What has come goes no more, and all else that was asked for still does: of other messages, and before and behind the bytes of this one.
+    #[test]
+    fn what_has_come_goes_no_more() {
+        for (una, (first, beyond), left) in [
+            (0, (0, 500), vec![(1000, 3000), (5000, 7000)]),
+            (0, (3000, 5000), vec![(1000, 3000), (5000, 7000)]),
+            (0, (1000, 3000), vec![(5000, 7000)]),
+            (0, (5500, 6000), vec![(1000, 3000), (5000, 5500), (6000, 7000)]),
+            (0, (2000, 6000), vec![(1000, 2000), (6000, 7000)]),
+            (0, (0, 9000), vec![]),
+            (2000, (0, 2000), vec![(2000, 3000), (5000, 7000)]),
+            (6000, (6500, 7000), vec![(6000, 6500)]),
+        ] {
+            let mut sender = sender();
+            sender.again.add(1000, 3000);
+            sender.again.add(5000, 7000);
+            sender.half.una = una;
+            sender.forget(first, beyond);
+            assert_eq!(sender.again.iter().collect::<Vec<_>>(), left, "{una} {first} {beyond}");
+        }
+    }
+}

@@ -96,12 +96,12 @@ impl Purse {
         self.ask(want, now)
     }
 
-    /// An answer has come, with the units granted so far if it says so.
-    pub fn on_answer(&mut self, granted: Option<u64>) {
+    /// An answer has come, with the units granted so far, or 0 where it says nothing of them.
+    pub fn on_answer(&mut self, granted: u64) {
         if self.speculates {
             (self.speculates, self.credit) = (false, 0);
         }
-        let new = granted.unwrap_or_default().saturating_sub(self.granted);
+        let new = granted.saturating_sub(self.granted);
         self.granted += new;
         self.credit += (new * UNIT) as i64;
         self.headers = if new > 0 { 0 } else { self.headers };
@@ -208,16 +208,16 @@ mod tests {
             sent += 1;
         }
         assert_eq!(sent, 225_000u64.div_ceil(4160));
-        purse.on_answer(None);
+        purse.on_answer(0);
         assert_eq!(purse.credit, 0);
-        purse.on_answer(Some(65));
+        purse.on_answer(65);
         assert_eq!(purse.credit, 65 * 256);
         // An older answer, or the same, changes nothing.
-        purse.on_answer(Some(65));
-        purse.on_answer(Some(60));
+        purse.on_answer(65);
+        purse.on_answer(60);
         assert_eq!(purse.credit, 65 * 256);
         let mut early = Purse::new(RATE, BASE, 4160);
-        early.on_answer(Some(1));
+        early.on_answer(1);
         assert_eq!(early.credit, 256);
     }
 
@@ -231,7 +231,7 @@ mod tests {
             (0, 50_000, 0),
         ] {
             let mut purse = Purse::new(RATE, BASE, 4160);
-            purse.on_answer(Some(100));
+            purse.on_answer(100);
             let units = purse.ask(want(backlog, window), Time::ZERO);
             let more = (bytes as i64 - 25_600).max(0) as u64;
             assert_eq!(units, 100 + more.div_ceil(256), "{backlog} {window}");
@@ -239,7 +239,7 @@ mod tests {
         // Flows of one card share what one of them may want; a single other one takes nothing.
         for (others, units) in [(0, 879), (1, 879), (2, 440), (10, 88)] {
             let mut purse = Purse::new(RATE, BASE, 4160);
-            purse.on_answer(None);
+            purse.on_answer(0);
             assert_eq!(purse.ask(Want { others, ..want(1 << 40, u64::MAX) }, Time::ZERO), units);
         }
         // Before the first answer a source with a backlog wants a packet at least.
@@ -254,7 +254,7 @@ mod tests {
         let (now, patience) = (Time::ZERO + Span::us(50), Span::ms(1));
         let mut purse = Purse::new(RATE, BASE, 4160);
         assert_eq!(purse.asks_at(patience), Time::MAX);
-        purse.on_answer(None);
+        purse.on_answer(0);
         assert_eq!(purse.asks_at(patience), Time::ZERO + BASE);
         purse.ask(want(9000, u64::MAX), now);
         assert_eq!(purse.asks_at(patience), now + patience);
@@ -262,7 +262,7 @@ mod tests {
             purse.ask_alone(want(9000, u64::MAX), now);
             assert_eq!(purse.asks_at(patience), now + patience * factor);
         }
-        purse.on_answer(Some(36));
+        purse.on_answer(36);
         assert_eq!(purse.asks_at(patience), Time::MAX);
     }
 

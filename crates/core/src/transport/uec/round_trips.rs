@@ -79,3 +79,41 @@ impl Start {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PRODUCT: u64 = 10_000;
+    const MORE: Span = Span::ns(650);
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Span::us(us)
+    }
+
+    /// The first answer decides whether a probe leaves, and no later one: what is left then must be more than a bandwidth-delay product.
+    #[test]
+    fn the_first_answer_decides_about_the_probe() {
+        for (left, leaves) in [(0, false), (PRODUCT, false), (PRODUCT + 1, true)] {
+            let mut start = Start::Waits(PRODUCT, MORE);
+            assert!(!start.is_due());
+            start.answered(left);
+            assert_eq!(start.is_due(), leaves, "{left}");
+            start.answered(PRODUCT + 1 - left);
+            assert_eq!(start.is_due(), leaves, "{left}");
+        }
+    }
+
+    /// The answer to the probe gives its round trip and the time that a full packet takes more, once; other answers give none.
+    #[test]
+    fn the_probes_own_answer_measures() {
+        let mut start = Start::Waits(PRODUCT, MORE);
+        assert_eq!(start.measured(Time::ZERO, at(5)), None);
+        start.answered(PRODUCT + 1);
+        start.leaves(at(7));
+        assert!(!start.is_due());
+        assert_eq!(start.measured(at(6), at(17)), None);
+        assert_eq!(start.measured(at(7), at(19)), Some(Span::us(12) + MORE));
+        assert_eq!(start.measured(at(7), at(19)), None);
+    }
+}

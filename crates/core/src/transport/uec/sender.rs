@@ -153,8 +153,7 @@ impl UecSender {
             return;
         }
         if let Some(purse) = &mut self.purse {
-            let own = packet.trimmed() || is_nack(packet);
-            purse.on_answer(about.filter(|_| !own).map(|about| Report::of(&about).granted));
+            purse.on_answer(about.map_or(0, |about| Report::of(&about).granted));
         }
         if packet.flags.any(PULL) {
             return self.pump(config, net);

@@ -25,7 +25,8 @@ pub const UNIT: u64 = 256;
 /// Packets that the map of an answer shows.
 pub const MAP: u64 = 64;
 
-/// The header by which a source states the units of credit that it wants.
+/// The header by which a source states the units of credit that it wants. As a [`Report`] it grants none: it comes back with a packet of
+/// the source's own.
 pub fn want(units: u64) -> Extension {
     let mut extension = Extension::default();
     extension.sack[0].0 = units;
@@ -118,5 +119,12 @@ mod tests {
         ] {
             assert_eq!(report.shows((first, beyond), 1000), there, "{first}");
         }
+    }
+
+    /// A want that comes back to its source is no grant.
+    #[test]
+    fn a_want_grants_nothing() {
+        assert_eq!(wanted(&want(77)), 77);
+        assert_eq!(Report::of(&want(77)).granted, 0);
     }
 }

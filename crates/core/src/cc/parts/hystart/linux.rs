@@ -135,6 +135,26 @@ mod tests {
         assert!(round(&mut train, 15.0, 15, 20_000, 400, 10_000).ssthresh.is_infinite()); // below hystart_low_window
     }
 
+    /// Four bursts of 1066 bytes at the pacing rate: 64 segments in 10 ms are 6.4 bytes a us, paced at twice that below half of the threshold and
+    /// at 1.2 times that from there on. What is in flight counts where it is more, and a millisecond is the most.
+    #[test]
+    fn the_delay_of_acknowledgements_is_that_of_four_bursts() {
+        let rules = rules();
+        let delay = |segments: f64, flight: u64, ssthresh: f64| {
+            let mut window = Window::new(&rules);
+            (window.cwnd, window.ssthresh) = (segments * 1000.0, ssthresh * 1000.0);
+            let ack = Ack { srtt: Span::ms(10), flight: flight * 1000, ..ack(1000) };
+            ack_delay(&window, &ack, &Cx { now: Time::ZERO, rules: &rules })
+        };
+        let bursts = |rate: f64| (4.0 * 1066.0 / rate) as u64;
+        for (ssthresh, share) in [(f64::INFINITY, 2.0), (129.0, 2.0), (128.0, 1.2), (127.0, 1.2), (64.0, 1.2)]
+        {
+            assert_eq!(delay(64.0, 1, ssthresh), bursts(6.4 * share), "{ssthresh}");
+        }
+        assert_eq!(delay(32.0, 64, f64::INFINITY), bursts(12.8));
+        assert_eq!(delay(8.0, 1, f64::INFINITY), 1000);
+    }
+
     #[test]
     fn a_gap_is_no_train() {
         let mut train = Train::default();

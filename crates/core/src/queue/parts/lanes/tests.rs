@@ -1,4 +1,5 @@
 use super::*;
+use crate::packet::DropWhy;
 use crate::packet::tests::packet;
 use crate::params::Params;
 use crate::queue::{Place, Queue, drop_tail, ramp, red, threshold};
@@ -93,6 +94,54 @@ fn a_lossless_lane_drops_nothing() {
     let mut cx = QueueCx::new(Time::ZERO, 0, Time::ZERO, &mut dropped);
     assert!(lossless.dequeue(&mut cx).is_some());
     assert_eq!((cx.priority, cx.came_by), (3, Index::new(13)));
+}
+
+/// A discipline that gives all that it holds up when it is asked for a packet.
+#[derive(Default)]
+struct GivesUp(VecDeque<Packet>);
+
+impl QueueDisc for GivesUp {
+    fn enqueue(&mut self, packet: Packet, _: &mut QueueCx<'_>) {
+        self.0.push_back(packet);
+    }
+    fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet> {
+        self.0.drain(..).for_each(|packet| cx.drop(packet, DropWhy::Aqm));
+        None
+    }
+    fn backlog(&self) -> Backlog {
+        let bytes = self.0.iter().map(|packet| u64::from(packet.size)).sum();
+        Backlog { packets: self.0.len() as u64, bytes, ..Backlog::default() }
+    }
+}
+
+/// The transmitter never idles while a lane has a packet for it: where the discipline of one gives up all that it holds, the next one has its
+/// turn at once. Whether a lane is strict or has a quantum, and whether it is the first, the last or all.
+#[test]
+fn a_lane_that_gives_all_up_leaves_its_turn_to_the_others() {
+    let gives_up = |priority, quantum| LaneOf {
+        priority,
+        quantum,
+        lossless: false,
+        queue: Built::Departure(Box::new(GivesUp::default())),
+    };
+    for quantum in [None, Some(1500)] {
+        for empty in [vec![7], vec![5], vec![3], vec![7, 5], vec![7, 3], vec![5, 3], vec![7, 5, 3]] {
+            let of = |priority| match empty.contains(&priority) {
+                true => gives_up(priority, quantum),
+                false => lane(priority, quantum, false, None),
+            };
+            let mut lanes = Lanes::new([7, 5, 3].map(of).into(), Rate::gbps(10));
+            for priority in [7, 5, 3, 7, 5, 3] {
+                put(&mut lanes, priority, 1500);
+            }
+            let mut left = take(&mut lanes, 9, 0);
+            left.sort_unstable();
+            let kept: Vec<u8> =
+                [3, 3, 5, 5, 7, 7].into_iter().filter(|priority| !empty.contains(priority)).collect();
+            assert_eq!(left, kept, "{quantum:?} {empty:?}");
+            assert_eq!(lanes.backlog(), Backlog::default());
+        }
+    }
 }
 
 /// Each lane marks by its own queue: a threshold in one does not see the packets of the other.
