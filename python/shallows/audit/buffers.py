@@ -370,9 +370,14 @@ def trims_when_full(trace: Trace) -> Iterator[Breach]:
     if "trimming" not in {trace.discipline(port, True)["kind"] for port in trace.switched}:
         return
     hosts = set(trace.ports.filter(pl.col("is_switch") == 0)["from"])
+    loads = trace.experiment["traffic"].items()
+    ultra = [name for name, load in loads if load["transport"].get("profile") == "uec"]
     for port, every in followed(trace, "trimming"):
         settings = trace.discipline(port, True)
-        rows = every.filter((pl.col("reverse") == 0) & (pl.col("trimmed_before") == 0)).sort("came")
+        # Requests and probes of Ultra Ethernet are of the class of control, which waits with headers.
+        control = pl.col("traffic").is_in(ultra) & (pl.col("payload") == 0) & (pl.col("trimmed") == 0)
+        data = (pl.col("reverse") == 0) & (pl.col("trimmed_before") == 0) & ~control
+        rows = every.filter(data).sort("came")
         if settings["kind"] != "trimming" or not len(rows):
             continue
         room = settings["last_hop_room"] if ends_of(port)[1] in hosts else "none"

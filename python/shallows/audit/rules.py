@@ -371,6 +371,8 @@ def keeps_codepoints(trace: Trace) -> Iterator[Breach]:
     """A switch leaves the codepoint, or sets CE on a packet whose transport can answer."""
     import polars as pl
 
+    if trace.faults("duplicate"):
+        return trace.skip("codepoint", "wires double packets, and a copy may be marked alone")
     changed = pl.col("ecn") != pl.col("ecn_before")
     wrong = trace.hops.filter(changed & ((pl.col("ecn") != 3) | (pl.col("ecn_before") == 0)))
     yield from first(
