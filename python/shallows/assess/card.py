@@ -126,6 +126,8 @@ def plan(
         for about in read.values():
             if probed := about.get("experiment"):
                 probed.setdefault("probe", {}).setdefault("queue_trace", LINUX_SAMPLES)
+            for cell in about.get("cells", ()):
+                cell["set"] = chosen.linux | cell["set"]
     seeds = QUICK_SEEDS if quick else FULL_SEEDS
     name = control.rpartition(":")[2] if programs is None else control
     work = Work(chosen, name, seeds, read, {}, {}, told.words, spoken | told.given, programs, left)

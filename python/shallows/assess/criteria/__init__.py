@@ -16,13 +16,15 @@ QUEUE = "queue"
 
 
 class Card(NamedTuple):
-    """A card's title and note, the rows in their order, and what runs in the candidate's place."""
+    """A card's title and note, its rows in their order, and the controls in the candidate's place."""
 
     name: str
     title: str
     note: str
     yardsticks: tuple[str, ...]
     rows: tuple[str, ...]
+    linux: dict[str, Any]
+    """Settings of every experiment where the backend is Linux: the kernel has no others."""
 
 
 @cache
@@ -30,7 +32,8 @@ def card(name: str) -> Card:
     """The card of this name: one of CARDS, or QUEUE."""
     found = _read(name, "card")
     rows = tuple(f"{found['letter']}{number}" for number in range(1, found["rows"] + 1))
-    return Card(name, found["title"], found["note"], tuple(found["yardsticks"]), rows)
+    linux = found.get("linux", {})
+    return Card(name, found["title"], found["note"], tuple(found["yardsticks"]), rows, linux)
 
 
 def criterion(card: str, row: str) -> dict[str, Any]:
