@@ -184,7 +184,9 @@ fn one_event_a_packet_gives_what_two_give() {
     set(&mut document, "nic", json!({"kind": "drop-tail"})); // of the line before fq there is no twin
     set(&mut document, "probe.nic_queues", json!(true));
     set(&mut document, "probe.at_dequeue", json!(true));
+    set(&mut document, "probe.queue_trace", json!("7us")); // with what a discipline knows
     for (queue, cc) in [
+        (json!({"kind": "red", "limit": "250pkt", "min": "20pkt", "max": "100pkt"}), "newreno"),
         (json!({"kind": "threshold", "limit": "250pkt", "mark_at": "65pkt"}), "dctcp"),
         (
             json!({"kind": "threshold", "limit": "90KB", "mark_at": "30KB", "count_in_service": false}),
