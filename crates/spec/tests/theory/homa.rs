@@ -176,6 +176,15 @@ fn a_message_of_which_nothing_came_is_sent_again() {
     assert_eq!(times, [burst(1), burst(2), 4 * MS + burst(1)]);
 }
 
+/// A message that never arrives is brought to mind after two timeouts, and after twice the time each time: of 1 ms five times in 100 ms,
+/// since 2 (1 + 2 + 4 + 8 + 16) ms are 62, and the next would be at 126.
+#[test]
+fn reminders_come_after_twice_the_time() {
+    let lost =
+        json!({"duration": "100ms", "transport": {"timeout": "1ms"}, "port": {"s0->switch": {"loss": 1.0}}});
+    assert_eq!(alone(1, lost).flow("timeouts"), 5.0);
+}
+
 /// A receiver asks for what is missing after `timeout`: the first message that lost packets ends a round trip and its packets' times
 /// later. Others may lose a repeated packet again, where all of them come at once.
 #[test]

@@ -51,6 +51,18 @@ fn pulls_let_out_what_fills_the_link() {
     assert_eq!(sum(&done, "queues", "trims"), 0.0);
 }
 
+/// Four packets are 16 KiB, after which an answer is due, and a pull grants as many. A sender without a window asks for no more of
+/// them than where its credit ends, which is by the end of a pull.
+#[test]
+fn four_packets_have_an_answer_and_a_pull() {
+    let packets = 4000;
+    let done = run(incast(1, packets, "line-rate", json!({})));
+    let ports = done.words("queues", "port").into_iter().zip(done.column("queues", "packets_out"));
+    let back: f64 = ports.filter(|(port, _)| *port == "r0->switch").map(|(_, packets)| packets).sum();
+    let (least, most) = ((packets / 4) as f64, (packets / 4 * 2) as f64);
+    assert!(back > least && back <= 1.05 * most, "{back} for {most}");
+}
+
 /// Receivers share their link among sources by turns: all messages end together, within two turns and the first credit, and nothing is trimmed after the
 /// first credits are spent.
 #[test]

@@ -34,13 +34,11 @@ pub struct Values {
 }
 
 impl Values {
-    /// The first one from `value` on that packets may carry and `is_usable`, in turn; `value` where there is none.
+    /// The first one from `value` on that packets may carry and `is_usable`, in turn; where there is none, one that they may carry.
     pub fn turn(&self, value: u32, is_usable: impl Fn(u32) -> bool) -> u32 {
         let turns = (0..self.count).map(|turn| (value + turn) % self.count);
-        turns
-            .into_iter()
-            .find(|value| self.denied.binary_search(value).is_err() && is_usable(*value))
-            .unwrap_or(value)
+        let mut allowed = turns.filter(|value| self.denied.binary_search(value).is_err());
+        allowed.clone().find(|value| is_usable(*value)).or_else(|| allowed.next()).unwrap_or(value)
     }
 }
 
