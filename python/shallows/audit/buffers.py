@@ -374,7 +374,7 @@ def trims_when_full(trace: Trace) -> Iterator[Breach]:
     ultra = [name for name, load in loads if load["transport"].get("profile") == "uec"]
     for port, every in followed(trace, "trimming"):
         settings = trace.discipline(port, True)
-        # Requests and probes of Ultra Ethernet are of the class of control, which waits with headers.
+        # Requests and probes of Ultra Ethernet wait with headers: they have the class of control.
         control = pl.col("traffic").is_in(ultra) & (pl.col("payload") == 0) & (pl.col("trimmed") == 0)
         data = (pl.col("reverse") == 0) & (pl.col("trimmed_before") == 0) & ~control
         rows = every.filter(data).sort("came")

@@ -434,7 +434,7 @@ mod tests {
         assert_eq!((rack.next_lost(), rack.waiting()), (Some((0, MSS)), vec![0]));
     }
 
-    /// Of five sent segments the first, third and fourth are lost: they wait to be sent again, lowest first, until each has been.
+    /// The first, third and fourth of five segments are lost. They wait to be sent again, lowest first, until each has been sent.
     #[test]
     fn what_is_lost_waits_until_it_is_sent_again() {
         let mut rack = sent(5);
@@ -453,8 +453,8 @@ mod tests {
     }
 
     /// S.6.2 step 5: a repair too is lost only if what was sent after it is delivered. A timeout gives the first repair of a segment up, and
-    /// it leaves again after that of the next one. What the latter delivers tells of the first repair, which no longer counts, and of
-    /// nothing that was sent later: however late it is, the second repair is not lost.
+    /// it leaves again after that of the next one. The latter's delivery concerns the first repair, which no longer counts, and
+    /// no packet that was sent later: however late it is, the second repair is not lost.
     #[test]
     fn a_repair_that_was_given_up_says_nothing_of_the_next_one() {
         let mut rack = sent(2);

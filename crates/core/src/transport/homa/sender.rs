@@ -302,7 +302,7 @@ mod tests {
         HomaSender::new(0, 0, &FlowInfo::default(), &config, Time::ZERO)
     }
 
-    /// What has come goes no more, and all else that was asked for still does: of other messages, and before and behind the bytes of this one.
+    /// Bytes that have come go no more. All others that were asked for still do: of other messages, and before and behind these.
     #[test]
     fn what_has_come_goes_no_more() {
         for (una, (first, beyond), left) in [

@@ -96,7 +96,7 @@ impl Purse {
         self.ask(want, now)
     }
 
-    /// An answer has come, with the units granted so far, or 0 where it says nothing of them.
+    /// An answer has come, with the units granted so far, or 0 where it does not name them.
     pub fn on_answer(&mut self, granted: u64) {
         if self.speculates {
             (self.speculates, self.credit) = (false, 0);

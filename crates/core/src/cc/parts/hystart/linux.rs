@@ -136,7 +136,7 @@ mod tests {
     }
 
     /// Four bursts of 1066 bytes at the pacing rate: 64 segments in 10 ms are 6.4 bytes a us, paced at twice that below half of the threshold and
-    /// at 1.2 times that from there on. What is in flight counts where it is more, and a millisecond is the most.
+    /// at 1.2 times that from there on. The data in flight count where they are more, and a millisecond is the most.
     #[test]
     fn the_delay_of_acknowledgements_is_that_of_four_bursts() {
         let rules = rules();
