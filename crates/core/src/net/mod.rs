@@ -336,11 +336,12 @@ impl Network {
     fn arrive_slow(&mut self, number: u32, slot: u32, directory: &Directory) {
         let port = &mut self.ports[number as usize];
         port.settle(self.now, &self.store);
-        // A departure at the instant of an arrival comes first, as in ports whose discipline decides at arrival. Its event, which is
-        // still to come, finds nothing to do.
+        // A departure at the instant of an arrival comes first where the discipline decides at arrival, as without a controller. Its event,
+        // which is still to come, finds nothing to do. Where one chooses among queues, the order of such events stays that of all others.
         if let Service::Departure(scheduled) = &port.service
             && port.free_at == self.now
             && !scheduled.is_free()
+            && scheduled.disc.decides_at_arrival()
         {
             self.depart(number, directory);
         }

@@ -174,6 +174,10 @@ pub trait QueueDisc: Send {
     fn line(&self) -> Option<Line> {
         None
     }
+    /// It decides about a packet as it comes, and packets leave in their order.
+    fn decides_at_arrival(&self) -> bool {
+        false
+    }
     /// It has a lane for each priority.
     fn has_lanes(&self) -> bool {
         false

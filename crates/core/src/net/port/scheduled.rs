@@ -1,4 +1,4 @@
-//! Ports whose discipline decides at departure: two events a packet, and their counts. A departure at the instant of an arrival comes first.
+//! Ports whose discipline decides at departure: two events a packet, and their counts.
 
 use crate::net::port::WireEnd;
 use crate::net::port::{Scheduled, Service};

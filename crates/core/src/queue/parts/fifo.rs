@@ -79,6 +79,10 @@ impl<A: Admission + Send> QueueDisc for Fifo<A> {
         self.admission.rate_changes(rate);
     }
 
+    fn decides_at_arrival(&self) -> bool {
+        true
+    }
+
     fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
         self.admission.observe(put);
     }
