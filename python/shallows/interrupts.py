@@ -7,9 +7,9 @@ A library may put a handler of its own in place when it is imported. `import pol
 Python's back: `signal.getsignal` still reports the default, and the signal is swallowed. So imports are
 watched (`watch_imports`), and the handler of before is put back.
 
-Until then the signal waits in the main thread. It would go to any other thread that does not block it, and
-be swallowed there: so threads that a package starts while it is loaded block it, as they inherit that from
-the main thread. Polars is loaded in the main thread, before threads of runs begin.
+While polars is loaded the signal waits in the main thread. It would go to any other thread that does not
+block it, and be swallowed there: so the threads that numpy starts while it is loaded block it too, as they
+inherit that from the main thread. Polars is loaded there, before threads of runs begin.
 """
 
 import signal
@@ -20,6 +20,11 @@ from contextlib import contextmanager
 from typing import Any
 
 __all__ = ["listening", "load_for_threads", "put_back", "watch_imports"]
+
+
+_WAITS = ("numpy", "polars")
+"""Packages during whose import the signal waits: one starts threads, the other swallows it. A module of the
+user's is none of them, since it may never return."""
 
 
 def put_back() -> None:
@@ -63,6 +68,7 @@ class _Watch:
             _take_waiting()
         if "." in name or name == "shallows" or name in sys.stdlib_module_names:
             return None
+        waits = name in _WAITS and hasattr(signal, "pthread_sigmask")
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
             if spec is not None:
@@ -73,7 +79,7 @@ class _Watch:
         if run is not None:
 
             def exec_module(module: Any) -> None:
-                with _kept():
+                with _kept(waits):
                     run(module)
 
             spec.loader.exec_module = exec_module
@@ -85,14 +91,13 @@ _waiting = False
 
 
 @contextmanager
-def _kept() -> Iterator[None]:
-    """Puts the handler back at the end. Ctrl-C waits meanwhile."""
+def _kept(waits: bool) -> Iterator[None]:
+    """Puts the handler back at the end. With `waits` Ctrl-C waits meanwhile."""
     global _waiting
     if threading.current_thread() is not threading.main_thread():
         yield  # a thread cannot put it back: `terminal.progress` does
         return
     before, outer = signal.getsignal(signal.SIGINT), _waiting
-    waits = hasattr(signal, "pthread_sigmask")
     if waits:
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         _waiting = outer or signal.SIGINT not in mask

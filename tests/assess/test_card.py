@@ -129,6 +129,20 @@ def test_a_quick_card_on_linux_has_few_cells_of_each_row_and_says_so(kind):
     )
 
 
+@pytest.mark.parametrize("kind", ["datacentre", QUEUE])
+def test_senders_are_as_the_kernel_has_them_on_linux(kind):
+    """The kernel has no other profile. In the simulator a card keeps its own."""
+    subject = "codel" if kind == QUEUE else "cubic"
+    work = card.plan(subject, False, kind=kind, backend="linux")
+    loads = [load for points in work.points.values() for load in points[0].experiment["traffic"].values()]
+    found = {load["transport"]["profile"] for load in loads if load["kind"] != "datagrams"}
+    assert found == {"linux"}
+    here = card.plan("cubic", True, kind="datacentre").points.values()
+    assert {points[0].experiment["traffic"]["candidate"]["transport"]["profile"] for points in here} == {
+        "datacentre"
+    }
+
+
 def test_a_cell_measures_on_linux_what_that_has():
     about = {"cells": [{"name": "one", "set": {}, "metric": "a", "linux": {"metric": "b", "quick": True}}]}
     here, there = copy.deepcopy(about), copy.deepcopy(about)

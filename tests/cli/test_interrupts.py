@@ -72,15 +72,22 @@ print("survived")
         assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", ""), at
 
 
+def ended(text, cwd):
+    """Status, standard output and standard error of a program that watches its imports."""
+    begin = (
+        "import os, signal, shallows.__main__\nfrom shallows import interrupts\ninterrupts.watch_imports()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", begin + text], cwd=cwd, capture_output=True, text=True, check=False, timeout=60
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
 def test_a_handler_of_a_library_does_not_stay(tmp_path):
     """Any package, not polars alone: one that ignores Ctrl-C, in Python or behind its back."""
     (tmp_path / "deaf.py").write_text("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n")
-    text = "import os, signal, shallows.__main__ as m\nfrom shallows.interrupts import watch_imports\n"
-    text += "watch_imports()\nimport deaf\nos.kill(os.getpid(), signal.SIGINT)\nprint('survived')\n"
-    done = subprocess.run(
-        [sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout) == (-signal.SIGINT, ""), done.stderr
+    text = "import deaf\nos.kill(os.getpid(), signal.SIGINT)\nprint('survived')\n"
+    assert ended(text, tmp_path) == (-signal.SIGINT, "", "")
 
 
 def test_a_thread_of_a_package_takes_no_signal_from_the_next(tmp_path):
@@ -92,12 +99,17 @@ def test_a_thread_of_a_package_takes_no_signal_from_the_next(tmp_path):
         "import os, signal, time\nsignal.signal(signal.SIGINT, lambda *_: None)\n"
         "os.kill(os.getpid(), signal.SIGINT)\ntime.sleep(0.2)\n"
     )
-    text = "import shallows.__main__\nfrom shallows.interrupts import watch_imports\n"
-    text += "watch_imports()\nimport starts\nimport deaf\nprint('survived')\n"
-    done = subprocess.run(
-        [sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, check=False
+    text = "interrupts._WAITS = ('starts', 'deaf')\nimport starts\nimport deaf\nprint('survived')\n"
+    assert ended(text, tmp_path) == (-signal.SIGINT, "", "")
+
+
+def test_a_module_that_sleeps_while_it_is_loaded_does_not_keep_the_signal(tmp_path):
+    (tmp_path / "sleeps.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(30)\n"
     )
-    assert (done.returncode, done.stdout) == (-signal.SIGINT, ""), done.stderr
+    began = time.monotonic()
+    assert ended("import sleeps\nprint('survived')\n", tmp_path) == (-signal.SIGINT, "", "")
+    assert time.monotonic() - began < 20
 
 
 def test_threads_of_runs_find_polars_loaded(tmp_path):

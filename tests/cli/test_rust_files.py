@@ -83,7 +83,9 @@ def test_a_change_is_followed_and_what_is_built_stays(checkout, tmp_path):
     ("name", "text", "rule"),
     [
         ("My.rs", SOURCE, "lower-case letters"),
-        ("match.rs", SOURCE, "no word of Rust"),
+        ("match.rs", SOURCE, "keyword of Rust"),
+        ("mine.txt", SOURCE, "must be a Rust file"),
+        ("My.rs", "fn main() {}", "pub struct Control"),
         ("newreno.rs", SOURCE, "built in"),
         ("cubic.rs", SOURCE, "built in"),
         ("mine.rs", "pub struct Settings;", "must have pub struct Control"),

@@ -7,6 +7,7 @@ no thresholds: those are this project's, and each stands with its reason in its 
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -122,12 +123,13 @@ def plan(
     told = edits.apply(read, chosen, criteria) if criteria else edits.Edits([], {})
     asked = any("words" in about for about in read.values())
     spoken = words.of(candidate.name, candidate.module) if asked and programs is None else {}
+    if backend == cells.LINUX:
+        for cell in itertools.chain.from_iterable(about.get("cells", ()) for about in read.values()):
+            cell["set"] = chosen.linux | cell["set"]
     if backend == cells.LINUX and programs is None:  # packets of programs are read as often as queues
         for about in read.values():
             if probed := about.get("experiment"):
                 probed.setdefault("probe", {}).setdefault("queue_trace", LINUX_SAMPLES)
-            for cell in about.get("cells", ()):
-                cell["set"] = chosen.linux | cell["set"]
     seeds = QUICK_SEEDS if quick else FULL_SEEDS
     name = control.rpartition(":")[2] if programs is None else control
     work = Work(chosen, name, seeds, read, {}, {}, told.words, spoken | told.given, programs, left)

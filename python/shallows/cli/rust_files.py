@@ -56,7 +56,10 @@ def run(file: Path, words: Sequence[str]) -> NoReturn:
     os.environ[WITH] = f"{os.environ.get(WITH, '')} with {shlex.quote(str(file))}".lstrip()
     os.environ.setdefault("SHALLOWS_BUILD", "develop")
     command = tree / "shallows"
-    os.execv(command, [str(command), *words])
+    try:
+        os.execv(command, [str(command), *words])
+    except OSError as error:
+        raise StoreError(f"cannot run {command}: {error.strerror or error}") from error
 
 
 def laboratory(file: Path) -> Path:
@@ -83,34 +86,37 @@ def _name(file: Path) -> str:
 
 
 def _checked(file: Path, root: Path) -> bytes:
+    """The file's text. Raises SpecError with all faults."""
     known = {
         each["name"]
         for part in schema()["sections"]
         if part["path"] == "transport.cc"
         for each in part["components"]
     }
-    fault = None
+    faults, text = [], b""
     if not (root / LIST).is_file():
         rule = "needs a checkout of the sources: a control in Rust is compiled into the simulator"
-        fault = Fault(str(file), rule, hint="clone the repository and run ./shallows there")
-    elif not re.fullmatch(r"[a-z][a-z0-9_]*", file.stem) or file.stem in RUST_WORDS.split():
-        rule = "must have a name of lower-case letters, digits and _ that is no word of Rust"
-        fault = Fault(str(file), rule, file.stem)
+        faults.append(Fault(str(file), rule, hint="clone the repository and run ./shallows there"))
+    elif file.suffix != ".rs":
+        faults.append(Fault(str(file), "must be a Rust file, FILE.rs"))
+    elif not re.fullmatch(r"[a-z][a-z0-9_]*", file.stem):
+        faults.append(Fault(str(file), "must be named with lower-case letters, digits and _", file.stem))
+    elif file.stem in RUST_WORDS.split():
+        faults.append(Fault(str(file), "must not be named by a keyword of Rust", file.stem))
     elif _name(file) in known or (root / LIST).with_name(file.name).exists():
-        fault = Fault(str(file), "must not have the name of a control that is built in", _name(file))
-    if fault is not None:
-        raise SpecError([fault])
+        faults.append(Fault(str(file), "must not have the name of a control that is built in", _name(file)))
     try:
         text = read_bounded(file, LONGEST)
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
-        raise SpecError([Fault(str(file), f"cannot be read: {said}")]) from error
-    wanted = [
-        f"pub struct {each}" for each in ("Settings", "Control") if f"pub struct {each}".encode() not in text
-    ]
-    if wanted:
-        rule = f"must have {' and '.join(wanted)}, as crates/core/src/cc/aimd.rs has"
-        raise SpecError([Fault(str(file), rule)])
+        faults.append(Fault(str(file), f"cannot be read: {said}"))
+    else:
+        parts = [f"pub struct {each}" for each in ("Settings", "Control")]
+        if wanted := [each for each in parts if each.encode() not in text]:
+            rule = f"must have {' and '.join(wanted)}, as crates/core/src/cc/aimd.rs has"
+            faults.append(Fault(str(file), rule))
+    if faults:
+        raise SpecError(faults)
     return text
 
 
