@@ -184,9 +184,10 @@ fn one_event_a_packet_gives_what_two_give() {
     set(&mut document, "nic", json!({"kind": "drop-tail"})); // of the line before fq there is no twin
     set(&mut document, "probe.nic_queues", json!(true));
     set(&mut document, "probe.at_dequeue", json!(true));
-    set(&mut document, "probe.queue_trace", json!("7us")); // with what a discipline knows
+    set(&mut document, "probe.queue_trace", json!("7us"));
     for (queue, cc) in [
-        (json!({"kind": "red", "limit": "250pkt", "min": "20pkt", "max": "100pkt"}), "newreno"),
+        (json!({"kind": "tc-red", "limit": "375KB", "min": "30KB", "max": "150KB"}), "newreno"),
+        (json!({"kind": "pi2", "limit": "250pkt"}), "newreno"),
         (json!({"kind": "threshold", "limit": "250pkt", "mark_at": "65pkt"}), "dctcp"),
         (
             json!({"kind": "threshold", "limit": "90KB", "mark_at": "30KB", "count_in_service": false}),
@@ -201,6 +202,10 @@ fn one_event_a_packet_gives_what_two_give() {
         assert!(differ.is_empty(), "{}: {differ:?}", document["queue"]);
         let (one, two) = (stated(&fast, "left->right")[2], stated(&slow, "left->right")[2]);
         assert!((two / one - 1.0).abs() < 0.002, "waits of {one} and {two} ps");
+        // A discipline says how it couples marks and drops, in both ways.
+        let couples = document["queue"]["kind"] == "pi2";
+        let [one, two] = [&fast, &slow].map(|simulation| simulation.manifest_counts()["coupling"].clone());
+        assert_eq!((one.as_array().map(Vec::len), &one), (Some(usize::from(couples)), &two));
         assert_eq!(fast.books().hops, slow.books().hops);
         // Where a packet comes at the instant at which another leaves, both are one event.
         assert!(slow.books().events > fast.books().events, "{} events", slow.books().events);
