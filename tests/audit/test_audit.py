@@ -9,7 +9,7 @@ import everything
 import polars as pl
 import pytest
 from shallows.audit import audit
-from shallows.audit.rules import RULES
+from shallows.audit.rule import RULES
 from shallows.cli import audit as command
 from shallows.document.load import load
 from shallows.document.points import expand
@@ -101,7 +101,7 @@ FIELDS = ("time_ps", "landed_ps", "size", "ecn", "port", "seq", "payload", "stam
 """Fields that a mutant changes. `ecn` is changed at switches alone: a host may send what it likes."""
 
 
-def mutant(run, random):
+def mutant(run, random, steps=(1, 2, 1000, 10**6)):
     """The tables with one field of one row changed, and the name of the field."""
     packets = run.tables["packets"]
     field = random.choice(FIELDS)
@@ -125,7 +125,7 @@ def mutant(run, random):
         elif field == "flow":
             value = row["flow"] + 1
         else:
-            step = random.choice([1, 2, 1000, 10**6])
+            step = random.choice(steps)
             value = row[field] + step if row[field] < step or random.random() < 0.5 else row[field] - step
             value = max(value, 1)
         dtype = packets.schema[field]

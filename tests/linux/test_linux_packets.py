@@ -167,7 +167,9 @@ def test_the_commands_write_qlog_of_a_run_on_linux(tmp_path):
     assert "None of its data was lost." in done.stdout and "marked at switch->r0" in done.stdout
     assert (tmp_path / "b.qlog").read_bytes() == (tmp_path / "a.qlog").read_bytes()
     done = command("audit", stored, cwd=tmp_path)
-    assert done.returncode == 2 and "must be a run of the simulator" in done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the kernel parts from plain-syn: s0 at " in done.stdout
+    assert f"{stored}: accepted; " in done.stdout and "the kernel parts from 2 of " in done.stdout
 
 
 @needs_kernel
@@ -186,6 +188,34 @@ def test_recording_packets_changes_no_number(tmp_path):
     assert len(with_packets.tables["packets"])
     for name in ("flows", "queues", "flow_trace"):
         assert with_packets.tables[name].equals(without.tables[name]), name
+
+
+def parts(tmp_path, further):
+    """From what the kernel parts in a run with further lines of its file."""
+    (tmp_path / "mine.toml").write_text(LOSING + further)
+    done = command("audit", "mine.toml", "--backend", "linux", "--json", cwd=tmp_path)
+    [run] = json.loads(done.stdout)["runs"]
+    assert done.returncode == 0 and run["rejected"] == [] and run["standards"] > 10
+    return {part["rule"] for part in run["parts"]}
+
+
+LOSING = """
+duration = "3s"
+topology = { kind = "star", senders = 2, rate = "20Mbps", sender_rate = "100Mbps", delay = "2ms" }
+queue = { kind = "drop-tail", limit = "20pkt" }
+transport.profile = "linux"
+transport.cc = "cubic"
+traffic.long = { kind = "bulk", from = "s*", to = "r0" }
+"""
+
+
+@needs_kernel
+def test_an_audit_tells_from_what_the_kernel_parts_and_why(tmp_path):
+    assert parts(tmp_path, "") == {"third-duplicate", "gap-answer"}
+    assert parts(tmp_path, "linux.sysctl = { 'net.ipv4.tcp_comp_sack_nr' = 0 }") == {"third-duplicate"}
+    hard = "port.'switch->r0' = { loss = 0.3 }\n"
+    assert "least-timer" in parts(tmp_path, hard)
+    assert "least-timer" not in parts(tmp_path, hard + "transport.min_rto = '1s'")
 
 
 INCAST = """

@@ -14,6 +14,7 @@ from shallows.audit import (  # noqa: F401  Each module lists its rules.
     controllers,
     delays,
     explicit,
+    kernel,
     loads,
     overloads,
     rates,
@@ -21,9 +22,10 @@ from shallows.audit import (  # noqa: F401  Each module lists its rules.
     repair,
     resuming,
     rules,
+    standards,
     windows,
 )
-from shallows.audit.rule import RULES, Breach
+from shallows.audit.rule import RULES, Breach, Runs
 from shallows.audit.trace import Trace
 
 if TYPE_CHECKING:
@@ -48,12 +50,17 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of an audit: rules broken, rules applied, and parts not audited, with the reason."""
+    """Result of an audit: rules broken, rules applied, and parts not audited, with the reason.
+
+    `parted` has the standards from which a run of the kernel parts, of the number `standards`.
+    """
 
     rejected: tuple[Rejected, ...]
     rules: int
     packets: int
     unaudited: Mapping[str, str]
+    parted: tuple[Rejected, ...] = ()
+    standards: int = 0
 
 
 OUTSIDE = {
@@ -66,8 +73,33 @@ OUTSIDE = {
 """Parts that no rule covers."""
 
 
-def audit(tables: Mapping[str, pl.DataFrame], experiment: Mapping[str, Any]) -> Outcome:
-    """Holds the tables of a run with `probe.audit` against all rules. `experiment` is resolved."""
-    trace = Trace(tables, experiment)
-    found = [Rejected(r.name, r.source, breach) for r in RULES for breach in r.check(trace) or ()]
-    return Outcome(tuple(found), len(RULES), len(tables["packets"]), {**trace.unaudited, **OUTSIDE})
+KERNEL = {
+    "windows": "the kernel's windows are sampled, so that no rule follows each of their changes",
+    "drops": "a capture has no drop: packets that came, did not leave and were overtaken are lost",
+    "timers": "a capture has what a host sends, and not when the kernel decided to send it",
+}
+"""Parts of the kernel's runs that captures do not show."""
+
+
+def audit(
+    tables: Mapping[str, pl.DataFrame], experiment: Mapping[str, Any], on_linux: bool = False
+) -> Outcome:
+    """Holds the tables of a run with `probe.audit` against all rules. `experiment` is resolved.
+
+    A run `on_linux` may break rules, and may part from standards, which is no fault.
+    """
+    trace = Trace(tables, experiment, on_linux)
+    chosen = [each for each in RULES if each.judges(on_linux)]
+    found = [
+        (each, Rejected(each.name, each.source, breach))
+        for each in chosen
+        for breach in each.check(trace) or ()
+    ]
+    rejected, parted = (
+        tuple(one for each, one in found if (each.runs is Runs.STANDARD) == standard)
+        for standard in (False, True)
+    )
+    asked = sum(each.runs is Runs.STANDARD for each in chosen)
+    outside = KERNEL if on_linux else OUTSIDE
+    packets = len(tables["packets"])
+    return Outcome(rejected, len(chosen) - asked, packets, {**trace.unaudited, **outside}, parted, asked)

@@ -10,7 +10,7 @@ from math import log, sqrt
 from typing import TYPE_CHECKING, Any
 
 from shallows.audit.quantities import level, picoseconds
-from shallows.audit.rule import CHANCE, Breach, rule, slack
+from shallows.audit.rule import CHANCE, Breach, Runs, rule, slack
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,7 +103,11 @@ def _distance(sample: np.ndarray) -> float:
     return float(max((ordered - steps / n).max(), ((steps + 1) / n - ordered).max()))
 
 
-@rule("poisson", "Massart 1990: sup |F_n - F| exceeds sqrt(ln(2 / c) / 2n) with chance c at most; c = 10^-6")
+@rule(
+    "poisson",
+    "Massart 1990: sup |F_n - F| exceeds sqrt(ln(2 / c) / 2n) with chance c at most; c = 10^-6",
+    Runs.BOTH,
+)
 def arrives_at_random(trace: Trace) -> Iterator[Breach]:
     """Arrivals of a Poisson load are as many as its rate says, at uniform times, with exponential gaps."""
     import numpy as np

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
     from shallows.audit.trace import Trace
 
-__all__ = ["RULES", "TCP", "Breach", "Rule", "first", "rule", "slack", "times"]
+__all__ = ["RULES", "TCP", "Breach", "Rule", "Runs", "first", "rule", "slack", "times"]
 
 TCP = ("datacentre", "rfc", "linux", "ns2")
 """Profiles of TCP."""
@@ -29,22 +30,39 @@ class Breach(NamedTuple):
     rows: int = 1
 
 
+class Runs(Enum):
+    """The runs that a rule judges."""
+
+    SIMULATOR = "simulator"
+    BOTH = "both"
+    KERNEL = "kernel"
+    STANDARD = "standard"
+    """Runs of the kernel too, which may part from the standard without being wrong."""
+
+
 class Rule(NamedTuple):
-    """A rule, its name, and the source that states it."""
+    """A rule, its name, the source that states it, and the runs that it judges."""
 
     name: str
     source: str
     check: Callable[[Trace], Iterator[Breach]]
+    runs: Runs = Runs.SIMULATOR
+
+    def judges(self, kernel: bool) -> bool:
+        """Whether it judges runs of the kernel, or those of the simulator."""
+        return self.runs is Runs.BOTH or (self.runs is not Runs.SIMULATOR) == kernel
 
 
 RULES: list[Rule] = []
 
 
-def rule(name: str, source: str) -> Callable[[Callable[[Trace], Iterator[Breach]]], Any]:
+def rule(
+    name: str, source: str, runs: Runs = Runs.SIMULATOR
+) -> Callable[[Callable[[Trace], Iterator[Breach]]], Any]:
     """Lists a function as the rule `name`."""
 
     def listed(check: Callable[[Trace], Iterator[Breach]]) -> Callable[[Trace], Iterator[Breach]]:
-        RULES.append(Rule(name, source, check))
+        RULES.append(Rule(name, source, check, runs))
         return check
 
     return listed

@@ -6,11 +6,11 @@ Sources stand at the line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shallows.audit.quantities import level, picoseconds, rate
-from shallows.audit.rule import RULES, TCP, Breach, Rule, first, rule, times
+from shallows.audit.rule import TCP, Breach, Runs, first, rule, times
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from shallows.audit.trace import Trace
 
-__all__ = ["RULES", "Breach", "Rule", "followed", "marks_of", "queue_found"]
+__all__ = ["declared_delay", "declared_rate", "followed", "marks_of", "queue_found"]
 
 
-@rule("arrival", "RFC 1812 s.5.2.1: a router forwards datagrams that it has received")
+@rule("arrival", "RFC 1812 s.5.2.1: a router forwards datagrams that it has received", Runs.BOTH)
 def arrives_before(trace: Trace) -> Iterator[Breach]:
     """A packet that leaves a switch came to it before."""
     import polars as pl
@@ -32,10 +32,12 @@ def arrives_before(trace: Trace) -> Iterator[Breach]:
     text = "packet {seq} of flow {flow} leaves a switch to which it did not come"
     yield from first(trace.hops.filter(whole & pl.col("came").is_null()), text)
     text = "packet {seq} of flow {flow} leaves before it came"
-    yield from first(trace.hops.filter(whole & (pl.col("came") >= pl.col("time_ps"))), text)
+    # The time of a kernel is when a transmission begins, to a nanosecond.
+    early = pl.col("came") > pl.col("time_ps") if trace.kernel else pl.col("came") >= pl.col("time_ps")
+    yield from first(trace.hops.filter(whole & early), text)
 
 
-@rule("once", "RFC 791 s.1.2: a router forwards a datagram and does not copy it")
+@rule("once", "RFC 791 s.1.2: a router forwards a datagram and does not copy it", Runs.BOTH)
 def passes_once(trace: Trace) -> Iterator[Breach]:
     """A packet of data leaves each port once."""
     import polars as pl
@@ -48,7 +50,11 @@ def passes_once(trace: Trace) -> Iterator[Breach]:
     yield from first(wrong, "packet {seq} of flow {flow} leaves the port more than once")
 
 
-@rule("content", "RFC 1812 s.4.2.2.7 and s.5.2.1: a router forwards the data of a datagram as they came")
+@rule(
+    "content",
+    "RFC 1812 s.4.2.2.7 and s.5.2.1: a router forwards the data of a datagram as they came",
+    Runs.BOTH,
+)
 def keeps_content(trace: Trace) -> Iterator[Breach]:
     """A packet of data has the same payload and size at each port, unless a switch trims it."""
     import polars as pl
@@ -117,7 +123,7 @@ def counts_agree(trace: Trace) -> Iterator[Breach]:
         yield from first(marked, "{marks} marks are counted, and {seen_marks} packets were marked")
 
 
-@rule("destination", "RFC 791 s.2.3: a datagram goes to the host that its header names")
+@rule("destination", "RFC 791 s.2.3: a datagram goes to the host that its header names", Runs.BOTH)
 def ends_right(trace: Trace) -> Iterator[Breach]:
     """A packet lands at no host but its own."""
     import polars as pl
@@ -129,7 +135,11 @@ def ends_right(trace: Trace) -> Iterator[Breach]:
     yield from first(wrong, "packet {seq} of flow {flow} from {src} to {dst} reaches {to}")
 
 
-@rule("path", "RFC 2992 s.2: equal-cost paths; Thaler and Hopps 2000, RFC 2991 s.2: one path a flow")
+@rule(
+    "path",
+    "RFC 2992 s.2: equal-cost paths; Thaler and Hopps 2000, RFC 2991 s.2: one path a flow",
+    Runs.BOTH,
+)
 def one_path(trace: Trace) -> Iterator[Breach]:
     """A direction of a connection leaves each node by one port, and none has a loop."""
     import polars as pl
@@ -165,7 +175,7 @@ def serves_one(trace: Trace) -> Iterator[Breach]:
         wrong, "packet {seq} of flow {flow} takes {takes} ps, and the port had that and {spare} ps"
     )
     if not trace.faults("rate"):
-        yield from _declared(trace, "rate_bps", _rates)
+        yield from _declared(trace, "rate_bps", declared_rate)
 
 
 @rule("propagation", "a wire delays each packet by its length alone")
@@ -187,10 +197,11 @@ def propagates(trace: Trace) -> Iterator[Breach]:
     yield from first(late, "packet {seq} of flow {flow} does not land in {usual} ps")
     if not trace.faults("delay") and not trace.experiment.get("switch"):
         frame = usual.rename({"usual": "delay_ps"}).cast({"port": pl.String})
-        yield from _declared(trace, "delay_ps", _delays, frame)
+        yield from _declared(trace, "delay_ps", declared_delay, frame)
 
 
-def _rates(port: dict[str, Any], topology: dict[str, Any]) -> int | None:
+def declared_rate(port: Mapping[str, Any], topology: Mapping[str, Any]) -> int | None:
+    """The rate that the experiment gives to a link of a star or a dumbbell."""
     kind, host = topology["kind"], "" if port["is_switch"] else port["from"]
     host = host or port["to"]
     if kind == "star":
@@ -203,7 +214,8 @@ def _rates(port: dict[str, Any], topology: dict[str, Any]) -> int | None:
     return None
 
 
-def _delays(port: dict[str, Any], topology: dict[str, Any]) -> int | None:
+def declared_delay(port: Mapping[str, Any], topology: Mapping[str, Any]) -> int | None:
+    """The delay that the experiment gives to a wire of a star or a dumbbell."""
     kind, host = topology["kind"], port["to"] if port["is_switch"] else port["from"]
     if kind == "star":
         own = topology["sender_delay"] if host.startswith("s") else "none"
@@ -265,7 +277,7 @@ def works(trace: Trace) -> Iterator[Breach]:
             yield Breach(text, int(time[at]), port, len(wrong))
 
 
-@rule("order", "first in, first out: the port decides at arrival and serves in that order")
+@rule("order", "first in, first out: the port decides at arrival and serves in that order", Runs.BOTH)
 def in_order(trace: Trace) -> Iterator[Breach]:
     """A port of a discipline that decides at arrival serves in the order of arrival."""
     import numpy as np
@@ -366,7 +378,7 @@ def marks_of(rows: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return (now == 3) & (before != 3), (before == 1) | (before == 2)
 
 
-@rule("codepoint", "RFC 3168 s.5: a router sets CE on ECT packets, and changes nothing else")
+@rule("codepoint", "RFC 3168 s.5: a router sets CE on ECT packets, and changes nothing else", Runs.BOTH)
 def keeps_codepoints(trace: Trace) -> Iterator[Breach]:
     """A switch leaves the codepoint, or sets CE on a packet whose transport can answer."""
     import polars as pl
@@ -479,7 +491,11 @@ def delivers(trace: Trace) -> Iterator[Breach]:
     yield from first(rows.filter(pl.col("landed") != pl.col("arrived_bytes")), text)
 
 
-@rule("acknowledgement", "RFC 9293 s.3.10.7.4: an acknowledgement names no byte that did not come")
+@rule(
+    "acknowledgement",
+    "RFC 9293 s.3.10.7.4: an acknowledgement names no byte that did not come",
+    Runs.BOTH,
+)
 def acknowledges(trace: Trace) -> Iterator[Breach]:
     """An acknowledgement of TCP leaves its host after the data that it acknowledges landed there."""
     import polars as pl

@@ -17,6 +17,7 @@ from shallows.audit.quantities import picoseconds
 if TYPE_CHECKING:
     import polars as pl
 
+    from shallows.audit.standards import Sides
     from shallows.audit.windows import Connection
 
 __all__ = ["Trace", "matches"]
@@ -31,6 +32,8 @@ class Trace:
 
     tables: Mapping[str, pl.DataFrame]
     experiment: Mapping[str, Any]
+    kernel: bool = False
+    """It is a run of the Linux kernel: `time_ps` is when a port began to send a packet."""
     unaudited: dict[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -203,6 +206,13 @@ class Trace:
         from shallows.audit.windows import connections
 
         return list(connections(self))
+
+    @cached_property
+    def sides(self) -> list[Sides]:
+        """Connections over TCP as both of their hosts see them, of a run of the kernel."""
+        from shallows.audit.standards import sides
+
+        return list(sides(self))
 
     def skip(self, rule: str, why: str) -> None:
         """Notes that `rule` was not applied, or not everywhere."""
