@@ -62,7 +62,13 @@ CALLS = {
 FREE = {"cc": "newreno", "validate_cwnd": False}
 FAST = {"kind": "star", "senders": 1, "rate": "10Gbps", "sender_rate": "40Gbps", "delay": "5us"}
 SAVED = {"cc": "newreno", "saved_cwnd": "400pkt", "saved_rtt": "20us"}
+CODEL = {"kind": "codel", "limit": "400pkt", "target": "20us", "interval": "200us"}
 DOCUMENTS = {
+    "codel that marks": {"duration": "10ms", "queue": CODEL, "transport": {"cc": "cubic", "ecn": "on"}},
+    "codel that drops": {"duration": "10ms", "queue": CODEL, "transport": {"cc": "newreno"}},
+    "codel by newton": {"duration": "10ms", "queue": CODEL | {"root": "newton"}, "transport": {"cc": "cubic"}},
+    "codel unresponsive": {"duration": "3ms", "queue": CODEL, "traffic": {
+        "sent": {"kind": "datagrams", "from": "s*", "to": "r0", "bytes": "1200B", "rate": "4Gbps"}}},
     "dctcp": {"duration": "5ms"},
     "newreno with ecn": {"duration": "5ms", "transport": {"cc": "newreno", "ecn": "on"}},
     "cubic with ecn": {"duration": "5ms", "transport": {"cc": "cubic", "ecn": "on"}},
@@ -374,6 +380,11 @@ MUTANTS = [
     ("resume", "resumed, marked", mild_retreat),
     ("resume", "resumed by rack", transport("saved_rtt", "2us")),
     ("resume", "resumed by rack", mild_retreat),
+    ("codel-law", "codel that marks", queue("interval", "201us")),
+    ("codel-law", "codel that marks", queue("target", "19us")),
+    ("codel-law", "codel that drops", queue("interval", "190us")),
+    ("codel-law", "codel by newton", queue("root", "exact")),
+    ("codel-law", "codel unresponsive", queue("interval", "195us")),
     ("hpcc", "hpcc", idle_cut),
     ("content", "newreno", filled_acknowledgements),
     ("starts", "messages", load("interval", "101us")),

@@ -22,6 +22,7 @@ from shallows.audit import (  # noqa: F401  Each module lists its rules.
     repair,
     resuming,
     rules,
+    sojourn,
     standards,
     windows,
 )
