@@ -63,10 +63,12 @@ FREE = {"cc": "newreno", "validate_cwnd": False}
 FAST = {"kind": "star", "senders": 1, "rate": "10Gbps", "sender_rate": "40Gbps", "delay": "5us"}
 SAVED = {"cc": "newreno", "saved_cwnd": "400pkt", "saved_rtt": "20us"}
 CODEL = {"kind": "codel", "limit": "400pkt", "target": "20us", "interval": "200us"}
+ENDLESS = {"kind": "drop-tail", "limit": "none"}
+INT = {"profile": "roce", "cc": {"kind": "hpcc", "base_rtt": "25us"}}
 DOCUMENTS = {
     "codel that marks": {"duration": "10ms", "queue": CODEL, "transport": {"cc": "cubic", "ecn": "on"}},
     "codel that drops": {"duration": "10ms", "queue": CODEL, "transport": {"cc": "newreno"}},
-    "codel by newton": {"duration": "10ms", "queue": CODEL | {"root": "newton"}, "transport": {"cc": "cubic"}},
+    "codel by newton": {"duration": "9ms", "queue": CODEL | {"root": "newton"}, "transport": {"cc": "cubic"}},
     "codel unresponsive": {"duration": "3ms", "queue": CODEL, "traffic": {
         "sent": {"kind": "datagrams", "from": "s*", "to": "r0", "bytes": "1200B", "rate": "4Gbps"}}},
     "dctcp": {"duration": "5ms"},
@@ -215,6 +217,18 @@ DOCUMENTS = {
         "duration": "1ms", "queue": {"kind": "drop-tail", "limit": "none"}, "port_control": "hpcc",
         "transport": {"profile": "roce", "cc": "hpcc"},
         "traffic": {"a": {"kind": "messages", "from": "s0", "to": "r0", "bytes": "5KB", "interval": "50us"}},
+    },
+    "hpcc of several": {"duration": "1ms", "queue": ENDLESS, "port_control": "hpcc", "transport": INT},
+    "hpcc in stages": {
+        "duration": "1ms", "queue": ENDLESS, "transport": INT | {"cc": INT["cc"] | {"max_stage": 5}},
+        "port_control": {"kind": "hpcc", "written": "first-bit", "unit_factor": 4},
+        "topology": {"kind": "star", "senders": 4, "rate": "100Gbps", "delay": "1us"},
+    },
+    "hpcc by rounds": {
+        "duration": "1ms", "queue": ENDLESS, "port_control": "hpcc",
+        "transport": INT | {"cc": INT["cc"] | {"reaction": "per-rtt"}},
+        "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 4},
+        "traffic": {"long": {"kind": "bulk", "from": "h0..h3", "to": "h4..h7", "pattern": "pairs"}},
     },
     "dcqcn": {"duration": "5ms", "queue": DEEP, "transport": ROCE | {"cc": "dcqcn"}},
     "dcqcn by bytes": {
@@ -386,6 +400,13 @@ MUTANTS = [
     ("codel-law", "codel by newton", queue("root", "exact")),
     ("codel-law", "codel unresponsive", queue("interval", "195us")),
     ("hpcc", "hpcc", idle_cut),
+    ("hpcc-law", "hpcc of several", control("eta", 0.96)),
+    ("hpcc-law", "hpcc of several", control("step", "81B")),
+    ("hpcc-law", "hpcc of several", control("base_rtt", "25001ns")),
+    ("hpcc-law", "hpcc in stages", control("max_stage", 4)),
+    ("hpcc-law", "hpcc in stages", lambda e, t: e["port_control"].update(written="last-bit")),
+    ("hpcc-law", "hpcc in stages", lambda e, t: e["port_control"].update(unit_factor=1)),
+    ("hpcc-law", "hpcc by rounds", control("reaction", "per-ack")),
     ("content", "newreno", filled_acknowledgements),
     ("starts", "messages", load("interval", "101us")),
     ("starts", "messages", load("stagger", "8us")),

@@ -24,6 +24,7 @@ from shallows.audit import (  # noqa: F401  Each module lists its rules.
     rules,
     sojourn,
     standards,
+    telemetry,
     windows,
 )
 from shallows.audit.rule import RULES, Breach, Runs
