@@ -103,6 +103,10 @@ DOCUMENTS = {
     "rack": {
         "duration": "10ms", "queue": SMALL, "transport": {"cc": "cubic", "loss_detection": "rack"} | SOON,
     },
+    "rack and losses": {
+        "duration": "10ms", "queue": SMALL, "transport": {"cc": "newreno", "loss_detection": "rack"} | SOON,
+        "port": {"switch->r0": {"loss": 0.02}, "r0->switch": {"loss": 0.05}},
+    },
     "rack with prr": {
         "duration": "10ms", "queue": SMALL, "port": LOSSY,
         "transport": {"cc": "cubic", "loss_detection": "rack", "prr": True} | SOON,
@@ -468,6 +472,8 @@ MUTANTS = [
     ("prr", "prr", transport("arithmetic", "linux")),
     ("prr", "prr of two messages", transport("arithmetic", "exact")),
     ("prr", "rack", transport("prr", True)),
+    ("rack", "rack", transport("dup_acks", 30)),
+    ("rack", "rack and losses", transport("dup_acks", 30)),
     ("timer", "silence", transport("rto_backoff", 3)),
     ("timer", "silence", transport("max_rto", "3ms")),
     ("roundtrip", "losses", column("flow_trace", "srtt_ps", lambda it: it * 1.001)),

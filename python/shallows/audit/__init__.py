@@ -17,6 +17,7 @@ from shallows.audit import (  # noqa: F401  Each module lists its rules.
     kernel,
     loads,
     overloads,
+    rack,
     rates,
     recovery,
     repair,
@@ -68,7 +69,7 @@ class Outcome:
 OUTSIDE = {
     "rates": "the audit has no law of the rates of D3, BBR and other paced controls",
     "windows of other controls": "the audit has no law of Copa and others",
-    "probes": "the audit has no rule for loss probes, nor for the pipe of RACK",
+    "probes": "the audit has no rule for loss probes, nor for how much RACK sends",
     "switch headers": "no trace has the headers of protocols with explicit feedback; RCP, SDC and RACS are"
     " judged by what they do to their senders",
 }

@@ -154,7 +154,7 @@ def _lossy(trace: Trace, name: str, detection: str) -> Iterator[Connection]:
             yield one
 
 
-def _read(trace: Trace, one: Connection) -> tuple[list[Answer], list[Sending]]:
+def read(trace: Trace, one: Connection) -> tuple[list[Answer], list[Sending]]:
     """Acknowledgements and sendings of a connection, in order."""
     import polars as pl
 
@@ -190,7 +190,7 @@ class Sender:
         load = trace.experiment["traffic"][one.traffic]
         self.one, self.settings = one, one.settings
         self.endless = load["kind"] == "bulk" and load["bytes"] == one.settings["receive_window"] == "none"
-        self.answers, self.sendings = _read(trace, one)
+        self.answers, self.sendings = read(trace, one)
         self.last = self.sendings[-1].at
         """Packets that were handed to the host's port later may not have left it."""
         self.answers = [each for each in self.answers if each.at >= one.until]
