@@ -223,6 +223,11 @@ DOCUMENTS = {
         "traffic": {"a": {"kind": "messages", "from": "s0", "to": "r0", "bytes": "5KB", "interval": "50us"}},
     },
     "hpcc of several": {"duration": "1ms", "queue": ENDLESS, "port_control": "hpcc", "transport": INT},
+    # Ports with flow control are not followed, so that no record of theirs is known.
+    "hpcc without records": {
+        "duration": "1ms", "queue": ENDLESS, "port_control": "hpcc", "transport": INT | {"priority": 3},
+        "priority": {"3": {"pfc": True}}, "switch": {"*": {"buffer": "9MB"}},
+    },
     "hpcc in stages": {
         "duration": "1ms", "queue": ENDLESS, "transport": INT | {"cc": INT["cc"] | {"max_stage": 5}},
         "port_control": {"kind": "hpcc", "written": "first-bit", "unit_factor": 4},

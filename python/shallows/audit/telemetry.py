@@ -34,14 +34,18 @@ class _Record(NamedTuple):
     queue: int
 
 
-def _records(trace: Trace, settings: Mapping[str, Any]) -> dict[Name, list[_Record] | None]:
-    """By packet of data, the records of its path in their order; None where a queue is not known."""
+def _records(trace: Trace, settings: Mapping[str, Any]) -> dict[Name, list[_Record]]:
+    """By packet of data, the records of its path in their order, where all queues of it are known."""
     import numpy as np
 
     found: dict[Name, list[tuple[int, _Record]]] = {}
     unknown: set[Name] = set()
     factor = settings["unit_factor"]
-    for port, rows in followed(trace, "hpcc-law"):
+    ports = dict(followed(trace, "hpcc-law"))
+    for port, rows in trace.switched.items():
+        if port not in ports:
+            unknown |= set(rows.select("flow", "seq", "stamp_ps").iter_rows())
+    for port, rows in ports.items():
         bps = int(rows["rate_bps"][0])
         size, time, came = (rows[name].to_numpy().astype("i8") for name in ("size", "time_ps", "came"))
         arrived = np.concatenate([[0], np.cumsum(size[np.argsort(came, kind="stable")])])
@@ -67,9 +71,8 @@ def _records(trace: Trace, settings: Mapping[str, Any]) -> dict[Name, list[_Reco
                 min(int(waiting[place]) // (WAITING * factor), QUEUE_MOST),
             )
             found.setdefault(names[place], []).append((int(time[place]), record))
-    return {
-        name: None if name in unknown else [one for _, one in sorted(each)] for name, each in found.items()
-    }
+    known = {name: each for name, each in found.items() if name not in unknown}
+    return {name: [one for _, one in sorted(each)] for name, each in known.items()}
 
 
 class _Sender:
@@ -163,7 +166,7 @@ def _judged(
     data: pl.DataFrame,
     told: pl.DataFrame,
     rows: pl.DataFrame,
-    records: Mapping[Name, list[_Record] | None],
+    records: Mapping[Name, list[_Record]],
 ) -> Iterator[Breach]:
     import numpy as np
 
@@ -186,9 +189,9 @@ def _judged(
         if ended:
             round_end = int(end[np.searchsorted(at, now, side="left") - 1])
         name = names.get(stamp)
-        path = records.get(name, []) if name else []
+        path = records.get(name) if name else []
         if path is None:
-            return
+            return  # A port of its path is not followed, or its queue is not known.
         fresh = bool(path) and sender.measured(path)
         if fresh and (sender.reaction != "per-rtt" or ended):
             sender.computed(ended if sender.reaction == "reference" else True)
