@@ -76,9 +76,16 @@ def begins_in_turn(trace: Trace) -> Iterator[Breach]:
             continue
         bps = _rate(trace, port, rows)
         at, came = (rows[name].to_numpy().astype("i8") for name in ("time_ps", "came"))
-        # The shaper is a millionth slower than its link (docs/linux.md), and its clock has whole nanoseconds.
+        # The shaper is a millionth slower than its link (docs/linux.md), in whole bytes a second, and its
+        # clock has whole nanoseconds.
         takes = rows["size"].to_numpy().astype("i8") * 8 * 10**12 // bps
-        most = np.maximum(came, np.concatenate([[0], at[:-1]])) + takes + takes // 500_000 + LATE
+        most = (
+            np.maximum(came, np.concatenate([[0], at[:-1]]))
+            + takes
+            + takes // 500_000
+            + takes * 16 // bps
+            + LATE
+        )
         wrong = np.flatnonzero(at > most)
         if len(wrong):
             place = int(wrong[0])

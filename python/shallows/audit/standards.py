@@ -169,7 +169,8 @@ def begins_with_ten(trace: Trace) -> Iterator[Breach]:
         data = one.sent.chosen(one.sent.payload > 0)
         early = data.end[data.at < min(_first_answer(trace, one), one.until)]
         most = _initial_window(one)
-        if len(early) and early.max() > most:
+        # RFC 8985 s.7.3: a loss probe may be one new segment.
+        if len(early) and early.max() > most + one.mss:
             text = f"flow {one.number} sends {early.max()} bytes before an answer, and {most} are allowed"
             yield Breach(text, int(data.at[0]), one.sender)
 
