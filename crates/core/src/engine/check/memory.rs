@@ -317,10 +317,21 @@ impl Flood {
         let duration = experiment.run.duration.as_secs_f64();
         let (mut out, mut into) = (vec![0.0f64; graph.nodes.len()], vec![0.0f64; graph.nodes.len()]);
         let mut rooms = vec![Some(0.0); graph.nodes.len()];
+        // Thousands of ports share a few disciplines.
+        let mut limits: Vec<(*const Queue, Option<f64>)> = vec![];
+        let mut limit_of = |queue: &Queue| match limits.iter().find(|(known, _)| std::ptr::eq(*known, queue))
+        {
+            Some((_, limit)) => *limit,
+            None => {
+                let limit = limit_of(queue);
+                limits.push((queue, limit));
+                limit
+            }
+        };
         for ((link, (rate, _)), chosen) in graph.links.iter().zip(&checked.best).zip(&checked.chosen) {
             out[link.from.index()] += rate.as_bps() as f64;
             into[link.to.index()] += rate.as_bps() as f64;
-            let limit = priorities::queues(experiment, chosen).map(limit_of).fold(Some(0.0), plus);
+            let limit = priorities::queues(experiment, chosen).map(&mut limit_of).fold(Some(0.0), plus);
             rooms[link.to.index()] = plus(rooms[link.to.index()], limit);
         }
         let of =
