@@ -4,6 +4,7 @@
 mod bdp;
 pub mod chosen;
 pub mod drain;
+mod fabric;
 pub mod facts;
 pub mod lossless;
 pub mod memory;
