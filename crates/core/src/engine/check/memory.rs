@@ -495,6 +495,19 @@ impl Flood {
                     all.switches += each * last(self.way + self.until(number.into()));
                 }
             }
+            if stream.opens {
+                // Those that begin in the last seconds do not come so far.
+                let opened = |after: f64| match self.duration - after {
+                    left if left <= 0.0 => 0.0,
+                    left if stream.spread => stream.expected.in_all as f64 * left / self.duration,
+                    _ => stream.expected.in_all as f64,
+                };
+                for begins in [0.0, self.way] {
+                    all.hosts += opened(begins);
+                    all.switches +=
+                        (1..hops).map(|number| opened(begins + self.until(number.into()))).sum::<f64>();
+                }
+            }
             all.changes += self.changes(stream, load, last(self.way));
         }
         all
@@ -514,12 +527,14 @@ impl Flood {
     /// The bits of a load that come through while its first bursts lose most of what they send, and how long that lasts; none if
     /// the ports hold them, or carry them.
     fn burst(&self, stream: &Stream, passes: f64) -> Option<(f64, f64)> {
-        let room = self.room? * stream.packet;
+        // Those that come at random do not come at once.
+        let room = self.room.filter(|_| !stream.sends.spread)? * stream.packet;
         let flows = stream.expected.at_once as f64;
         let (burst, lasts) = match stream.rate {
             // All at once at the rates of the links, and again what was lost.
             Some(rate) if !stream.reacts || stream.total < rate * 2.0 * self.way => {
-                (stream.message.map_or(stream.total, |message| message * flows), 2.0)
+                let each = stream.total / (stream.expected.in_all as f64).max(1.0);
+                (stream.message.unwrap_or(each) * flows, 2.0)
             }
             Some(_) => return None,
             None => (flows * stream.first * 8.0, LOSSY),
@@ -615,7 +630,7 @@ impl Flood {
             let card = Config::new(&load.transport).small_queues.map_or(u64::MAX, |bytes| bytes / mss);
             let usual = USUAL_WINDOW.max((pipe / flows.max(1.0)) as u64);
             let usual = match self.room {
-                Some(_) => usual.max(card.min(MOST_AT_CARD)),
+                Some(_) => usual.max((pipe / flows.max(1.0)) as u64 + card.min(MOST_AT_CARD)),
                 None => usual.max((crowded.max(0.0) / stream.packet / flows.max(1.0)) as u64),
             };
             let asked = settings.receive_window.map_or(u64::MAX, |window| settings.bytes(window) / mss + 1);
@@ -672,7 +687,7 @@ impl Stream {
             peak: rate.map_or(links, |rate| rate.min(links)),
             rate: rate
                 .map(|rate| rate.min(links))
-                .map(|rate| if lasting { rate.min(total / duration) } else { rate }),
+                .map(|rate| if lasting || sends.spread { rate.min(total / duration) } else { rate }),
             at_hosts: if endless { over.min(total / packet) } else { 0.0 },
             reacts: kept.is_none() && cc.reacts(),
             opens: given.is_none() && load.transport.roce().is_none() && load.transport.ndp().is_none(),
