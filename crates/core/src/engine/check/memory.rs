@@ -18,6 +18,7 @@ use crate::net::pfc::Pausing;
 use crate::net::pfc::ingress::Ingress;
 use crate::net::port::chain::SLOT_BYTES;
 use crate::net::port::{Controlled, Port};
+use crate::packet::Packet;
 use crate::params::{Code, Faults, ParamType};
 use crate::probe::queue::QueueRecord;
 use crate::probe::settings::TraceWhen;
@@ -87,11 +88,12 @@ impl Estimate {
         flood.streams = Flood::streams(experiment, checked, &loads);
         let sum = |get: fn(&Expected) -> u64| loads.iter().map(get).fold(0, u64::saturating_add);
         let (at_once, in_all, messages) = (sum(|l| l.at_once), sum(|l| l.in_all), sum(|l| l.messages));
+        let passages = flood.passages(experiment);
         let mut parts = vec![
             network(checked),
             fastest_ways(experiment, checked),
             flowlets(experiment, at_once, in_all),
-            ports(experiment, checked, flood.way),
+            ports(experiment, checked, &flood, &passages),
             packets(experiment, &flood),
             Part {
                 what: "connections that stand at once",
@@ -109,7 +111,7 @@ impl Estimate {
                 ),
                 cure: "a shorter duration, or less traffic",
             },
-            traces(experiment, checked, at_once, &flood.passages(experiment)),
+            traces(experiment, checked, at_once, &passages),
         ];
         parts.sort_by_key(|part| std::cmp::Reverse(part.bytes));
         Estimate { parts }
@@ -198,10 +200,10 @@ fn flowlets(experiment: &Experiment, at_once: u64, in_all: u64) -> Part {
     }
 }
 
-fn ports(experiment: &Experiment, checked: &Checked<'_>, way: f64) -> Part {
+fn ports(experiment: &Experiment, checked: &Checked<'_>, flood: &Flood, passages: &Passages) -> Part {
     let probes = &experiment.probes;
     let traced = checked.traced.len() as u64;
-    let usual_record = most_packets(experiment, way).saturating_mul(RECORD_A_PACKET).min(USUAL_RECORD);
+    let usual_record = most_packets(experiment, flood.way).saturating_mul(RECORD_A_PACKET).min(USUAL_RECORD);
     let mut bytes = 0;
     for (link, chosen) in checked.graph.links.iter().zip(&checked.chosen) {
         let is_switch = checked.graph.role(link.from) == Role::Switch;
@@ -211,6 +213,11 @@ fn ports(experiment: &Experiment, checked: &Checked<'_>, way: f64) -> Part {
         let events = 2 * EVENT_BYTES as u64;
         let queues: u64 = priorities::queues(experiment, chosen).map(Queue::memory).sum();
         bytes += size_of::<Port>() as u64 + queues + record + control + events;
+    }
+    if probes.queues {
+        let switches =
+            checked.graph.links.iter().filter(|link| checked.graph.role(link.from) == Role::Switch);
+        bytes += flood.records(passages.switches / switches.count().max(1) as f64);
     }
     if probes.port_trace != TraceWhen::Off {
         bytes += traced * checked.classes.len() as u64 * size_of::<Arrivals>() as u64;
@@ -249,8 +256,12 @@ fn window_after(load: &LoadSpec, duration: Span, way: f64) -> u64 {
 
 /// Packets that wait or travel.
 fn packets(experiment: &Experiment, flood: &Flood) -> Part {
-    let count = flood.at_rates().saturating_add(flood.by_windows(experiment));
-    let bytes = count.saturating_mul(SLOTS[0] * SLOT_BYTES as u64) / SLOTS[1];
+    let (windows, at_cards) = flood.by_windows(experiment);
+    let count = flood.at_rates().saturating_add(windows);
+    let each = count.saturating_mul(SLOT_BYTES as u64);
+    // A card that serves its flows in turn keeps their packets in queues of their own.
+    let bytes = each.saturating_add(at_cards.saturating_mul(size_of::<Packet>() as u64));
+    let bytes = bytes.saturating_mul(SLOTS[0]) / SLOTS[1];
     Part { what: "packets under way", count, bytes, cure: "fewer flows, or smaller ones" }
 }
 
@@ -322,6 +333,12 @@ struct Passages {
 const ROUND_TRIPS: f64 = 3.0;
 /// So many round trips pass until a control that reacts has emptied what its start filled.
 const REACTION: f64 = 10.0;
+/// Bytes of a bin, as a count and as a row.
+const BIN: f64 = 16.0;
+/// So many packets meet each bin that is met.
+const MEET: f64 = 4.0;
+/// The greatest length in packets that has a bin of its own.
+const LONGEST: f64 = 4096.0;
 /// So many round trips pass until windows that lost most of their packets fit the network.
 const LOSSY: f64 = 3.0;
 
@@ -569,6 +586,18 @@ impl Flood {
         stream.peak / (stream.expected.at_once as f64).max(1.0)
     }
 
+    /// Bytes of the bins of lengths and waits that crowded ports meet beyond the usual ones, where each passes so many packets.
+    /// Lengths up to the limit have a bin each, and each octave of waits has a hundred and twenty-eight.
+    fn records(&self, packets: f64) -> u64 {
+        let crowded = self.fabric.crowded;
+        if crowded == 0.0 {
+            return 0;
+        }
+        let limit = self.room.map_or(LONGEST, |room| (room / crowded).clamp(1.0, LONGEST));
+        let bins = (limit + 128.0 * libm::log2(limit)).min(packets / MEET);
+        (crowded * bins * BIN) as u64
+    }
+
     /// Packets of the loads that send at a rate: rate x delay on the wires, overload x time in the queues.
     fn at_rates(&self) -> u64 {
         let at_rates = || self.streams.iter().filter_map(|stream| Some((stream, stream.rate?)));
@@ -600,8 +629,8 @@ impl Flood {
         (count + waiting) as u64 + 1
     }
 
-    /// Packets of the loads whose controls have windows.
-    fn by_windows(&self, experiment: &Experiment) -> u64 {
+    /// Packets of the loads whose controls have windows, and how many of them wait at the senders' cards.
+    fn by_windows(&self, experiment: &Experiment) -> (u64, u64) {
         let by_windows =
             || self.streams.iter().zip(&experiment.loads).filter(|(stream, _)| stream.rate.is_none());
         let (mut count, mut begun, mut passed, mut travel, mut at_cards) = (0.0, 0.0, 0.0, 0.0f64, 0.0f64);
@@ -625,7 +654,7 @@ impl Flood {
             let pipe = carried * 2.0 * self.way / stream.packet;
             // A window grows by the packets that come through, and those that do not wait.
             let crowded = (self.sources - carried).min(carried) * self.duration;
-            let came = carried * self.sends_for(stream) / stream.packet / flows.max(1.0);
+            let came = CARD_SHARE * carried * self.sends_for(stream) / stream.packet / flows.max(1.0);
             // A window grows without end at the sender's own card, and at a port that holds everything.
             let card = Config::new(&load.transport).small_queues.map_or(u64::MAX, |bytes| bytes / mss);
             let usual = USUAL_WINDOW.max((pipe / flows.max(1.0)) as u64);
@@ -647,7 +676,8 @@ impl Flood {
             Some(room) => 2.0 * begun + travel + room + at_cards,
             None => 2.0 * begun + travel + passed + at_cards,
         };
-        count.min(most.max(begun)) as u64
+        let count = count.min(most.max(begun)) as u64;
+        (count, count.min(at_cards as u64))
     }
 }
 
@@ -726,6 +756,10 @@ const SOME_PAIRS: usize = 64;
 /// Most packets of a connection at its own card. Linux's limit is 4 MiB, some three thousand; without one few windows grow
 /// as far in a run.
 const MOST_AT_CARD: u64 = 4096;
+
+/// The share of the packets that came through by which a window outgrows its card. In slow start it is all of them, and no more after a
+/// loss or a long delay.
+const CARD_SHARE: f64 = 0.5;
 
 /// Time that a discipline lets a queue stand: CoDel's interval.
 fn patience_of(queue: &Queue) -> Span {
