@@ -36,8 +36,9 @@ const MAX_DOCUMENT: usize = 256 << 20;
 /// Checks a document: `{"faults": [...], "experiment": resolved or null, "memory": {"bytes", "parts"} or null}`,
 /// without building parts that grow with it.
 pub fn check(document: &str) -> String {
-    let checked = parse(document).and_then(|experiment| {
-        let estimate = experiment.check().map_err(|faults| as_written(document, faults))?;
+    let checked = table(document).and_then(|map| {
+        let experiment = experiment_of(&map)?;
+        let estimate = experiment.check().map_err(|faults| as_written(&map, faults))?;
         Ok((experiment, estimate))
     });
     let answer = match checked {
@@ -61,7 +62,8 @@ pub fn load_with(
     makers: &mut dyn Makers,
     memory: Option<u64>,
 ) -> Result<Simulation, Vec<Fault>> {
-    let mut experiment = parse(document)?;
+    let map = table(document)?;
+    let mut experiment = experiment_of(&map)?;
     simulable(&experiment)?;
     let seed = experiment.run.seed;
     let mut faults = Faults::default();
@@ -78,7 +80,7 @@ pub fn load_with(
     if !faults.0.is_empty() {
         return Err(faults.into_list());
     }
-    experiment.build_within(memory).map_err(|faults| as_written(document, faults))
+    experiment.build_within(memory).map_err(|faults| as_written(&map, faults))
 }
 
 /// For documents that declare nothing.
@@ -87,7 +89,7 @@ pub struct NoMakers;
 /// An error for each part of an experiment that only another backend runs.
 pub fn simulable(experiment: &Experiment) -> Result<(), Vec<Fault>> {
     let mut faults = Faults::default();
-    let own = Algorithm::list().into_iter().filter(|one| one.backend.is_none()).map(|one| one.name);
+    let own = Algorithm::all().iter().filter(|one| one.backend.is_none()).map(|one| one.name);
     let own: Vec<_> = own.collect();
     for load in &experiment.loads {
         let cc = &load.transport.cc;
@@ -146,9 +148,12 @@ fn table(document: &str) -> Result<Map<String, Value>, Vec<Fault>> {
 
 /// The experiment of a document, or all faults that its sections show.
 pub fn parse(document: &str) -> Result<Experiment, Vec<Fault>> {
+    experiment_of(&table(document)?)
+}
+
+fn experiment_of(map: &Map<String, Value>) -> Result<Experiment, Vec<Fault>> {
     let mut faults = Faults::default();
-    let map = table(document)?;
-    match read::experiment(&map, &mut faults) {
+    match read::experiment(map, &mut faults) {
         Some(experiment) if faults.0.is_empty() => Ok(experiment),
         partial => {
             // The valid sections are checked all the same, so that faults across sections are reported too.
@@ -156,17 +161,15 @@ pub fn parse(document: &str) -> Result<Experiment, Vec<Fault>> {
                 more.retain(|fault| !faults.0.iter().any(|cause| cause.may_explain(fault)));
                 faults.0.append(&mut more);
             }
-            shares::as_written(&map, &mut faults.0);
+            shares::as_written(map, &mut faults.0);
             Err(faults.into_list())
         }
     }
 }
 
 /// The faults of a checked document, with values as it has them.
-fn as_written(document: &str, mut faults: Faults) -> Vec<Fault> {
-    if let Ok(map) = table(document) {
-        shares::as_written(&map, &mut faults.0);
-    }
+fn as_written(map: &Map<String, Value>, mut faults: Faults) -> Vec<Fault> {
+    shares::as_written(map, &mut faults.0);
     faults.into_list()
 }
 

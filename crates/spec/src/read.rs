@@ -41,17 +41,20 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
         "traffic",
         "probe",
     ];
-    let mut section = |name: &'static str| top.raw(name).cloned();
+    let mut section = |name: &'static str| {
+        top.raw(name);
+        map.get(name)
+    };
     let sections = sections.map(&mut section);
     let [
         python,
         topology,
-        mut queue,
-        mut nic,
+        queue,
+        nic,
         control,
-        mut port,
+        port_as_written,
         switch,
-        mut priority,
+        priority,
         pfc,
         routing,
         event,
@@ -60,21 +63,21 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
         probe,
     ] = sections;
     top.finish();
+    // Shares of the bandwidth-delay product become bytes in these.
+    let [mut queue, mut nic, mut port, mut priority] =
+        [queue, nic, port_as_written, priority].map(|section| section.cloned());
 
-    let plugins = &settings::<PythonSettings>(python.as_ref(), "python", faults).plugins(faults);
+    let plugins = &settings::<PythonSettings>(python, "python", faults).plugins(faults);
     // Loads are read first, since their profile decides what a discipline's defaults are; their faults are reported last.
     let mut load_faults = Faults::default();
-    let transport = transport.map(expand_cc);
-    let loads = loads(traffic.as_ref(), transport.as_ref(), plugins, &mut load_faults);
+    let transport = transport.cloned().map(expand_cc);
+    let loads = loads(traffic, transport.as_ref(), plugins, &mut load_faults);
     let profile = loads.as_deref().map_or("", profile_of_all);
-    let topology = component(topology.as_ref(), "topology", plugins, faults, Topology::read);
+    let topology = component(topology, "topology", plugins, faults, Topology::read);
     let network = topology.as_ref().zip(loads.as_ref());
-    let as_written = port.clone();
     // Where the network itself is faulty any product does.
     let bdp = || match network {
-        Some((topology, loads)) => {
-            bdp(topology, loads, (as_written.as_ref(), switch.as_ref(), routing.as_ref()))
-        }
+        Some((topology, loads)) => bdp(topology, loads, (port_as_written, switch, routing)),
         None => Some(Bytes(1)),
     };
     shares::convert([&mut queue, &mut nic, &mut port, &mut priority], bdp, faults);
@@ -84,23 +87,23 @@ pub fn experiment(map: &Object, faults: &mut Faults) -> Option<Experiment> {
         None => Some(Queue::default()),
         some => component(some.as_ref(), "nic", plugins, faults, Queue::read),
     };
-    let control = match &control {
+    let control = match control {
         None => Some(Protocol::default()),
-        some => component(some.as_ref(), "port_control", plugins, faults, Protocol::read),
+        some => component(some, "port_control", plugins, faults, Protocol::read),
     };
     let ports = ports(port.as_ref(), profile, faults);
-    let switches = switches(switch.as_ref(), faults);
+    let switches = switches(switch, faults);
     let priorities = priorities(priority.as_ref(), profile, faults);
     let pfc_written = pfc.is_some();
-    let pfc: PfcSettings = settings(pfc.as_ref(), "pfc", faults);
+    let pfc: PfcSettings = settings(pfc, "pfc", faults);
     if pfc_written && !priorities.iter().any(|spec| spec.settings.pfc) {
         let rule = Code::Conflict.rule("changes nothing: no [priority.N] has pfc = true");
         faults.add("pfc", rule, &Value::Null);
     }
-    let events = events(event.as_ref(), faults);
-    let routing = self::routing(routing.as_ref(), &run, &events, faults);
+    let events = events(event, faults);
+    let routing = self::routing(routing, &run, &events, faults);
     faults.0.extend(load_faults.0);
-    let probes: ProbeSettings = settings(probe.as_ref(), "probe", faults);
+    let probes: ProbeSettings = settings(probe, "probe", faults);
     let loads = loads?;
     let nic = if nic_written { nic? } else { nic_of_profiles(&loads, faults)? };
     Some(Experiment {
@@ -340,7 +343,7 @@ fn loads(
     let common =
         base.and_then(|map| Transport::read(&mut Table::new("transport", map, faults).with(plugins), map));
     let mut whole = base.is_none() || common.is_some();
-    let listed = Traffic::list().into_iter().filter(|load| !load.facts.transport.is_empty());
+    let listed = Traffic::all().iter().filter(|load| !load.facts.transport.is_empty());
     let decided: BTreeMap<&str, &str> = listed.map(|load| (load.name, load.facts.transport)).collect();
     let mut loads = vec![];
     for (name, map) in tables(written, "traffic", faults) {

@@ -57,7 +57,7 @@ fn places(sections: [&mut Option<Value>; 4]) -> Vec<(String, &mut Value)> {
 fn in_bytes(queue: &mut Value, path: &str, bdp: Option<Bytes>, faults: &mut Faults) {
     let Some(map) = queue.as_object_mut() else { return };
     let kind = map.get("kind").and_then(Value::as_str).unwrap_or_default();
-    let Some(component) = Queue::list().into_iter().find(|one| one.name == kind) else { return };
+    let Some(component) = Queue::all().iter().find(|one| one.name == kind) else { return };
     for param in component.params.iter().filter(|param| is_amount(&param.kind)) {
         let Some(value) = map.get_mut(param.name) else { continue };
         let Some(share) = value.as_str().and_then(share) else { continue };
@@ -71,7 +71,11 @@ fn in_bytes(queue: &mut Value, path: &str, bdp: Option<Bytes>, faults: &mut Faul
 
 /// Faults of shares show what `document` has, not the bytes that stand for it. A text that is nearly one gets a hint.
 pub fn as_written(document: &Map<String, Value>, faults: &mut [Fault]) {
-    let mut sections = ["queue", "nic", "port", "priority"].map(|name| document.get(name).cloned());
+    let mut sections = ["queue", "nic", "port", "priority"].map(|name| {
+        let section = document.get(name)?;
+        // Nearly no file has shares, and a section may have thousands of ports.
+        section.to_string().to_lowercase().contains(UNIT).then(|| section.clone())
+    });
     for (path, queue) in places(sections.each_mut()) {
         for (key, value) in queue.as_object().into_iter().flatten() {
             let Some(text) = value.as_str().filter(|text| text.to_lowercase().contains(UNIT)) else {

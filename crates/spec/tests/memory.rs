@@ -237,17 +237,15 @@ fn rows_of_changes_follow_the_control() {
     }
 }
 
-/// A hundred random experiments: networks, delays, disciplines, controls, loads and probes drawn by a fixed seed. In 94 of
-/// them the estimate is within a factor of two. The others have flows at line rate or from DCQCN that meet inside a fabric, of
-/// which the estimate knows nothing, or traces of losses.
-#[test]
-fn estimates_hold_for_a_hundred_random_experiments() {
-    let mut state = 20_261_126u64;
+/// A hundred random experiments: networks, delays, disciplines, controls, loads and probes drawn by a seed. Returns those for
+/// which the estimate is not within a factor of two.
+fn wrong_of_a_hundred(seed: u64) -> Vec<String> {
+    let mut state = seed;
     let mut draw = |most: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % most
     };
-    let (mut wrong, mut counted, mut extremes) = (vec![], 0, (1.0f64, 1.0f64));
+    let (mut wrong, mut counted) = (vec![], 0);
     while counted < 100 {
         let delay = ["1us", "100us", "5ms"][draw(3)];
         let rate = ["1Gbps", "10Gbps", "40Gbps"][draw(3)];
@@ -312,13 +310,20 @@ fn estimates_hold_for_a_hundred_random_experiments() {
         }
         counted += 1;
         let ratio = estimate as f64 / measured as f64;
-        extremes = (extremes.0.min(ratio), extremes.1.max(ratio));
+        println!("{ratio:.2} {estimate} {measured} {document}");
         if !(0.5..2.0).contains(&ratio) {
             wrong.push(format!("{ratio:.2} {estimate} {measured} {document}"));
         }
     }
-    assert!(wrong.len() <= 6, "{} of {counted}: {wrong:#?}", wrong.len());
-    assert!(extremes.0 > 0.2 && extremes.1 < 4.0, "{extremes:?}: {wrong:#?}");
+    wrong
+}
+
+#[test]
+fn estimates_hold_for_two_hundred_random_experiments() {
+    let seeds = std::env::var("MEMORY_SEEDS").unwrap_or_else(|_| "20261126 1".into());
+    let seeds = seeds.split_whitespace().map(|seed| seed.parse().expect("a number"));
+    let wrong: Vec<String> = seeds.flat_map(wrong_of_a_hundred).collect();
+    assert!(wrong.is_empty(), "{}: {wrong:#?}", wrong.len());
 }
 
 /// Rates and delays count from wherever they are written, and tables of ideal times count where links fail.

@@ -112,7 +112,7 @@ pub struct Custom<M: ?Sized> {
 
 impl<M: Beyond + ?Sized> Custom<M> {
     /// Reads the settings that `declared` lists.
-    pub fn read(declared: &Arc<Declared>, table: &mut Table<'_>) -> Self {
+    pub fn read<'a>(declared: &'a Arc<Declared>, table: &mut Table<'a>) -> Self {
         let mut values = Map::new();
         for Row(param) in &declared.params {
             values.insert(param.name.clone(), param.read(table));
@@ -159,7 +159,7 @@ impl<M: ?Sized> std::fmt::Debug for Custom<M> {
 
 impl DeclaredParam {
     /// The checked value in canonical form: as written, else the default.
-    fn read(&self, table: &mut Table<'_>) -> Value {
+    fn read<'a>(&'a self, table: &mut Table<'a>) -> Value {
         match self.kind {
             DeclaredKind::Real => self.read_as::<f64>(table),
             DeclaredKind::Count => self.read_as::<u64>(table),
@@ -181,7 +181,7 @@ impl DeclaredParam {
         }
     }
 
-    fn read_as<T: ParamType>(&self, table: &mut Table<'_>) -> Value {
+    fn read_as<'a, T: ParamType>(&'a self, table: &mut Table<'a>) -> Value {
         table.get_at::<T>(&self.name, &self.default(), &self.range).show()
     }
 

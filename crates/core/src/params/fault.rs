@@ -276,14 +276,66 @@ pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = |s: &str| s.to_lowercase().replace(['_', '-'], "");
     // Each letter more is one that differs, so that long texts need not be compared.
     let comparable = |k: &&&str| name.len() <= 4 * (k.len() + 1) + 8;
+    let mut wanted = None;
     known
         .iter()
         .filter(comparable)
-        .map(|k| (strsim::damerau_levenshtein(&plain(name), &plain(k)), *k))
+        .filter_map(|k| {
+            let wanted: &String = wanted.get_or_insert_with(|| plain(name));
+            let (most, plain) = (1 + k.len() / 4, plain(k));
+            // A network has thousands of names, nearly none of which is near.
+            let far = least_distance(wanted, &plain) > most;
+            (!far).then(|| (strsim::damerau_levenshtein(wanted, &plain), *k))
+        })
         .filter(|(distance, k)| *distance <= 1 + k.len() / 4)
         .min_by_key(|(distance, k)| {
             let same_start = name.bytes().zip(k.bytes()).take_while(|(a, b)| a == b).count();
             (*distance, std::cmp::Reverse(same_start))
         })
         .map(|(_, k)| k)
+}
+
+/// No edit distance of two texts is below this: each edit changes the count of one letter, or of one for another.
+fn least_distance(a: &str, b: &str) -> usize {
+    // Letters fall into bins; several in one only make the bound smaller.
+    let mut counts = [0i32; 64];
+    a.chars().for_each(|c| counts[c as usize % 64] += 1);
+    b.chars().for_each(|c| counts[c as usize % 64] -= 1);
+    let more: i32 = counts.iter().filter(|count| **count > 0).sum();
+    let fewer: i32 = counts.iter().filter(|count| **count < 0).sum();
+    more.max(-fewer) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bound is one, for words that are near and far, and it is exact where letters are only added or changed.
+    #[test]
+    fn no_distance_is_below_its_bound() {
+        let words = [
+            "",
+            "h1",
+            "h12",
+            "h21",
+            "s0",
+            "marks",
+            "mark_at",
+            "limit",
+            "limits",
+            "tiiml",
+            "\u{e9}\u{e9}",
+            "rack0.h3",
+        ];
+        for a in words {
+            for b in words {
+                let distance = strsim::damerau_levenshtein(a, b);
+                assert!(least_distance(a, b) <= distance, "{a} {b}");
+            }
+        }
+        assert_eq!(
+            [least_distance("h1", "h12"), least_distance("h1", "s1"), least_distance("h1", "h1")],
+            [1, 1, 0]
+        );
+    }
 }

@@ -38,12 +38,12 @@ macro_rules! params {
 
         impl $crate::params::Params for $patch {
             const DOC: &'static str = <$name as $crate::params::Params>::DOC;
-            fn list() -> Vec<$crate::params::Param> {
-                <$name as $crate::params::Params>::list()
+            fn declared() -> &'static [$crate::params::Param] {
+                <$name as $crate::params::Params>::declared()
             }
             fn read(table: &mut $crate::params::Table<'_>) -> Self {
-                let mut list = Self::list().into_iter();
-                $patch { $( $field: table.written::<$ty>(&list.next().expect("one declaration a field")) ),* }
+                let mut list = Self::declared().iter();
+                $patch { $( $field: table.written::<$ty>(list.next().expect("one declaration a field")) ),* }
             }
             fn show(&self, map: &mut serde_json::Map<String, serde_json::Value>) {
                 $( if let Some(value) = &self.$field {
@@ -67,28 +67,31 @@ macro_rules! params {
         impl $crate::params::Params for $name {
             const DOC: &'static str = concat!($($doc, "\n"),*);
             $( const FACTS: $crate::params::Facts = $crate::params::Facts { $( $fact: $value, )* ..$crate::params::Facts::NONE }; )?
-            fn list() -> Vec<$crate::params::Param> {
-                #[allow(unused_mut)]
-                let mut list: Vec<$crate::params::Param> = vec![];
-                $( list.extend(<$shared_ty as $crate::params::Params>::list()); )?
-                list.extend(vec![ $( $crate::params::Param {
-                    name: stringify!($field),
-                    doc: concat!($($fdoc, "\n"),*),
-                    kind: <$ty as $crate::params::ParamType>::kind(),
-                    default: $crate::param_default!($default),
-                    range: $range,
-                    source: $source,
-                } ),* ]);
-                list
+            fn declared() -> &'static [$crate::params::Param] {
+                static DECLARED: std::sync::LazyLock<Vec<$crate::params::Param>> = std::sync::LazyLock::new(|| {
+                    #[allow(unused_mut)]
+                    let mut list: Vec<$crate::params::Param> = vec![];
+                    $( list.extend(<$shared_ty as $crate::params::Params>::list()); )?
+                    list.extend(vec![ $( $crate::params::Param {
+                        name: stringify!($field),
+                        doc: concat!($($fdoc, "\n"),*),
+                        kind: <$ty as $crate::params::ParamType>::kind(),
+                        default: $crate::param_default!($default),
+                        range: $range,
+                        source: $source,
+                    } ),* ]);
+                    list
+                });
+                &DECLARED
             }
             #[allow(unused_variables, unused_mut)]
             fn read(table: &mut $crate::params::Table<'_>) -> Self {
-                let mut list = Self::list().into_iter();
+                let mut list = Self::declared().iter();
                 $name { $( $shared: {
                     let shared = <$shared_ty as $crate::params::Params>::read(table);
-                    list.nth(<$shared_ty as $crate::params::Params>::list().len() - 1);
+                    list.nth(<$shared_ty as $crate::params::Params>::declared().len() - 1);
                     shared
-                }, )? $( $field: table.get::<$ty>(&list.next().expect("one declaration a field")) ),* }
+                }, )? $( $field: table.get::<$ty>(list.next().expect("one declaration a field")) ),* }
             }
             #[allow(unused_variables)]
             fn show(&self, map: &mut serde_json::Map<String, serde_json::Value>) {
@@ -166,11 +169,19 @@ macro_rules! components {
 
         impl $name {
             /// All components, with every setting.
+            pub fn all() -> &'static [$crate::params::Component] {
+                static ALL: std::sync::LazyLock<Vec<$crate::params::Component>> = std::sync::LazyLock::new(|| vec![
+                    $( $crate::params::Component {
+                        backend: [$( Some($backend), )? None][0],
+                        ..$crate::params::Component::of::<$params>($word)
+                    } ),*
+                ]);
+                &ALL
+            }
+
+            /// A copy of all components.
             pub fn list() -> Vec<$crate::params::Component> {
-                vec![ $( $crate::params::Component {
-                    backend: [$( Some($backend), )? None][0],
-                    ..$crate::params::Component::of::<$params>($word)
-                } ),* ]
+                Self::all().to_vec()
             }
 
             /// The backend that alone runs it, if it is one alone.
@@ -214,7 +225,7 @@ macro_rules! components {
                     } )*
                     Some(serde_json::Value::String(s)) => {
                         let rule = $crate::params::unknown($crate::params::Code::UnknownWord, $what, s, &known);
-                        let rule = match $crate::params::by_name(&Self::list(), s) {
+                        let rule = match $crate::params::by_name(Self::all(), s) {
                             Some(meant) => rule.hint(meant),
                             None => rule,
                         };

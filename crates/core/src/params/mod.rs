@@ -178,8 +178,12 @@ pub trait Params: Sized {
     const DOC: &'static str;
     /// The facts that other places use.
     const FACTS: Facts = Facts::NONE;
-    /// The declarations, in order.
-    fn list() -> Vec<Param>;
+    /// The declarations, in order: made once, since every table of every document is read by them.
+    fn declared() -> &'static [Param];
+    /// A copy of the declarations.
+    fn list() -> Vec<Param> {
+        Self::declared().to_vec()
+    }
     /// Reads the settings out of `table`, collecting faults.
     fn read(table: &mut Table<'_>) -> Self;
     /// Adds every setting, in canonical form, to `map`.

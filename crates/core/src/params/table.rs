@@ -10,7 +10,7 @@ pub struct Table<'a> {
     /// Dotted path of this table, empty at the top.
     pub path: String,
     map: &'a Map<String, Value>,
-    known: Vec<String>,
+    known: Vec<&'a str>,
     /// Where faults go.
     pub faults: &'a mut Faults,
     /// Components that the document declares.
@@ -42,19 +42,19 @@ impl<'a> Table<'a> {
     }
 
     /// The value as written; the key then counts as known.
-    pub fn raw(&mut self, key: &str) -> Option<&'a Value> {
-        self.known.push(key.into());
+    pub fn raw(&mut self, key: &'a str) -> Option<&'a Value> {
+        self.known.push(key);
         self.map.get(key)
     }
 
     /// The checked value of `param`: as written, else its default. A faulty value is recorded and
     /// the default stands in, so that reading goes on.
-    pub fn get<T: ParamType>(&mut self, param: &Param) -> T {
+    pub fn get<T: ParamType>(&mut self, param: &'a Param) -> T {
         self.get_at(param.name, &param.default, param.range)
     }
 
     /// The checked value of a setting known by its name, default and range.
-    pub fn get_at<T: ParamType>(&mut self, name: &str, default: &Value, range: &str) -> T {
+    pub fn get_at<T: ParamType>(&mut self, name: &'a str, default: &Value, range: &str) -> T {
         if !self.map.contains_key(name) && default.is_null() {
             self.miss(name, T::kind());
         }
@@ -63,13 +63,13 @@ impl<'a> Table<'a> {
     }
 
     /// The checked value of `param` if it was written. A faulty value is recorded and counts as not written.
-    pub fn written<T: ParamType>(&mut self, param: &Param) -> Option<T> {
+    pub fn written<T: ParamType>(&mut self, param: &'a Param) -> Option<T> {
         self.written_at(param.name, param.range)
     }
 
-    fn written_at<T: ParamType>(&mut self, name: &str, range: &str) -> Option<T> {
-        let path = self.at(name);
+    fn written_at<T: ParamType>(&mut self, name: &'a str, range: &str) -> Option<T> {
         let written = self.raw(name)?;
+        let path = self.at(name);
         let before = self.faults.0.len();
         let value = T::read(written, &path, self.faults).and_then(|value| match value.within(range) {
             Ok(()) => Some(value),
@@ -106,22 +106,20 @@ impl<'a> Table<'a> {
     /// Reports every key that nobody asked for.
     pub fn finish(self) {
         let mut known: Vec<&str> = vec![];
-        for key in &self.known {
-            if !known.contains(&key.as_str()) {
-                known.push(key);
-            }
-        }
-        for key in self.map.keys() {
-            if !known.contains(&key.as_str()) {
-                let path = self.at(key);
-                let rule = match self.renamed.iter().find(|(old, ..)| old == key) {
-                    Some((_, new, meaning)) => {
-                        Code::UnknownKey.rule(format!("is called {new} now: {meaning}"))
+        for key in self.map.keys().filter(|key| !self.known.contains(&key.as_str())) {
+            if known.is_empty() {
+                for key in &self.known {
+                    if !known.contains(key) {
+                        known.push(key);
                     }
-                    None => unknown(Code::UnknownKey, "key", key, &known),
-                };
-                self.faults.add(&path, rule, &key.as_str().into());
+                }
             }
+            let path = self.at(key);
+            let rule = match self.renamed.iter().find(|(old, ..)| old == key) {
+                Some((_, new, meaning)) => Code::UnknownKey.rule(format!("is called {new} now: {meaning}")),
+                None => unknown(Code::UnknownKey, "key", key, &known),
+            };
+            self.faults.add(&path, rule, &key.as_str().into());
         }
     }
 }

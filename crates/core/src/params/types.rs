@@ -19,10 +19,13 @@ pub trait ParamType: Sized + PartialOrd {
     /// Reads the value that stands at `path`, recording its faults, each where it stands; `None` if
     /// nothing can be made of it. Only types with parts of their own need more than this.
     fn read(value: &Value, path: &str, faults: &mut Faults) -> Option<Self> {
-        match (Self::parse(value), Self::kind(), value) {
-            (Ok(read), _, _) => return Some(read),
-            (Err(_), Kind::Choice(words), Value::String(s)) => faults.unknown(path, "choice", s, words),
-            (Err(rule), _, _) => faults.add(path, rule, value),
+        let rule = match Self::parse(value) {
+            Ok(read) => return Some(read),
+            Err(rule) => rule,
+        };
+        match (Self::kind(), value) {
+            (Kind::Choice(words), Value::String(s)) => faults.unknown(path, "choice", s, words),
+            _ => faults.add(path, rule, value),
         }
         None
     }

@@ -382,7 +382,7 @@ impl Queue {
 fn optional_limits() -> HashMap<&'static str, Vec<&'static str>> {
     let is_one = |param: &Param| param.name.ends_with("limit") && matches!(param.kind, Kind::OrNone(_));
     let names = |params: &[Param]| params.iter().filter(|p| is_one(p)).map(|p| p.name).collect();
-    Queue::list().iter().map(|component| (component.name, names(&component.params))).collect()
+    Queue::all().iter().map(|component| (component.name, names(&component.params))).collect()
 }
 
 impl Default for Queue {

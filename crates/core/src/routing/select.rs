@@ -71,11 +71,11 @@ pub fn select_ports(graph: &Graph, patterns: &Names) -> Result<Vec<u32>, Rule> {
             _ => (to, None),
         };
         let ends = (Pattern::parse(from)?, Pattern::parse(to)?);
-        let from_ids = nodes(graph, &ends.0, from)?;
-        let to_ids = nodes(graph, &ends.1, to)?;
+        let from_ids = marked(graph, nodes(graph, &ends.0, from)?);
+        let to_ids = marked(graph, nodes(graph, &ends.1, to)?);
         let links = graph.links.iter().zip(0u32..);
         let mut found = links
-            .filter(|(link, _)| from_ids.contains(&link.from) && to_ids.contains(&link.to))
+            .filter(|(link, _)| from_ids[link.from.index()] && to_ids[link.to.index()])
             .filter(|(link, _)| cable.is_none_or(|cable| cable == link.cable + 1))
             .map(|(_, id)| id)
             .peekable();
@@ -164,10 +164,20 @@ fn host(graph: &Graph, name: &str) -> Result<NodeId, Rule> {
     }
 }
 
-/// All nodes that one side of a port's name matches, or the rule that it has to match some.
-fn nodes(graph: &Graph, pattern: &Pattern, text: &str) -> Result<BTreeSet<NodeId>, Rule> {
+/// By node: whether it is one of these.
+fn marked(graph: &Graph, nodes: Vec<NodeId>) -> Vec<bool> {
+    let mut marked = vec![false; graph.nodes.len()];
+    nodes.into_iter().for_each(|node| marked[node.index()] = true);
+    marked
+}
+
+/// All nodes that one side of a port's name matches, in order, or the rule that it has to match some.
+fn nodes(graph: &Graph, pattern: &Pattern, text: &str) -> Result<Vec<NodeId>, Rule> {
     let ids = (0..graph.nodes.len() as u32).map(NodeId);
-    let found: BTreeSet<_> = ids.filter(|id| pattern.matches(graph.name(*id))).collect();
+    let found: Vec<_> = match pattern {
+        Pattern::Name(name) => graph.find(name).into_iter().collect(),
+        pattern => ids.filter(|id| pattern.matches(graph.name(*id))).collect(),
+    };
     if found.is_empty() {
         let known: Vec<_> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
         let (hosts, switches) = (list(graph, Role::Host), list(graph, Role::Switch));

@@ -120,15 +120,15 @@ const OTHERS: [&str; 6] =
 /// Faults of the settings of another transport than TCP beside its control.
 type CheckOther<S> = fn(&S, &str, Option<&Algorithm>, &mut Faults);
 /// The settings of each transport, by the profile that chooses it: all others choose TCP.
-fn settings_of(profile: Option<&Value>) -> (&'static str, Vec<Param>) {
+fn settings_of(profile: Option<&Value>) -> (&'static str, &'static [Param]) {
     match profile {
-        Some(name) if name == roce::PROFILE => (roce::PROFILE, RoceSettings::list()),
-        Some(name) if name == ndp::PROFILE => (ndp::PROFILE, NdpSettings::list()),
-        Some(name) if name == expresspass::PROFILE => (expresspass::PROFILE, ExpressPassSettings::list()),
-        Some(name) if name == homa::PROFILE => (homa::PROFILE, HomaSettings::list()),
-        Some(name) if name == uec::PROFILE => (uec::PROFILE, UecSettings::list()),
-        Some(name) if name == datagram::PROFILE => (datagram::PROFILE, DatagramSettings::list()),
-        _ => ("", TransportSettings::list()),
+        Some(name) if name == roce::PROFILE => (roce::PROFILE, RoceSettings::declared()),
+        Some(name) if name == ndp::PROFILE => (ndp::PROFILE, NdpSettings::declared()),
+        Some(name) if name == expresspass::PROFILE => (expresspass::PROFILE, ExpressPassSettings::declared()),
+        Some(name) if name == homa::PROFILE => (homa::PROFILE, HomaSettings::declared()),
+        Some(name) if name == uec::PROFILE => (uec::PROFILE, UecSettings::declared()),
+        Some(name) if name == datagram::PROFILE => (datagram::PROFILE, DatagramSettings::declared()),
+        _ => ("", TransportSettings::declared()),
     }
 }
 
@@ -144,7 +144,7 @@ impl Transport {
         if let Some(profile) = own.get("profile") {
             let ((before, old), (after, new)) =
                 (settings_of(common.get("profile")), settings_of(Some(profile)));
-            merged.retain(|key, _| before == after || !declares(&old, key) || declares(&new, key));
+            merged.retain(|key, _| before == after || !declares(old, key) || declares(new, key));
         }
         merged.extend(own.clone());
         merged
@@ -230,11 +230,11 @@ impl Transport {
             Value::Object(map) => map,
             _ => Map::new(),
         };
-        let tcp = TransportSettings::list();
+        let tcp = TransportSettings::declared();
         let others = OTHERS.map(|profile| settings_of(Some(&profile.into())));
         let before = table.faults.0.len();
         for (key, value) in written.iter().filter(|(key, _)| *key != "cc" && *key != "profile") {
-            let theirs = others.iter().filter(|(_, list)| !declares(&tcp, key) && declares(list, key));
+            let theirs = others.iter().filter(|(_, list)| !declares(tcp, key) && declares(list, key));
             let profiles: Vec<String> = theirs.map(|(profile, _)| format!("\"{profile}\"")).collect();
             if profiles.is_empty() {
                 merged.insert(key.clone(), value.clone());
@@ -265,13 +265,13 @@ impl Transport {
         check: CheckOther<S>,
     ) -> S {
         let before = table.faults.0.len();
-        let tcp = TransportSettings::list();
-        let list = S::list();
+        let tcp = TransportSettings::declared();
+        let list = S::declared();
         let profile = written.get("profile").and_then(Value::as_str).unwrap_or_default();
         let mut own = written.clone();
         own.retain(|key, value| {
             let both = ["cc", "profile"].contains(&key.as_str());
-            let foreign = declares(&tcp, key) && !declares(&list, key);
+            let foreign = declares(tcp, key) && !declares(list, key);
             if foreign {
                 let rule = format!("is a setting of TCP, and profile = \"{profile}\" has {has}");
                 let rule = Code::UnknownKey.rule(rule);

@@ -152,13 +152,29 @@ impl Load {
         };
         let planned = |name| Planned { name, messages: 0, bytes: 0 };
         let mut steps: Vec<Planned> = plan.steps.iter().map(|step| planned(name(step))).collect();
-        let mut moved = vec![(0, 0); hosts.len()];
+        let (mut moved, mut total) = (vec![(0u64, 0u64); hosts.len()], 0u128);
         for message in &plan.messages {
             let (bytes, step) = (bytes_of(message), &mut steps[message.step as usize]);
             step.messages += lanes.len() as u32;
-            step.bytes += bytes;
-            moved[message.from as usize].0 += bytes;
-            moved[message.to as usize].1 += bytes;
+            total += u128::from(bytes);
+            step.bytes = step.bytes.saturating_add(bytes);
+            let out = &mut moved[message.from as usize].0;
+            *out = out.saturating_add(bytes);
+            let into = &mut moved[message.to as usize].1;
+            *into = into.saturating_add(bytes);
+        }
+        // The tables of steps and rounds sum the bytes, so that none of their numbers may be larger.
+        if total > u128::from(u64::MAX) {
+            let (bytes, n) = (settings.bytes.as_u64(), hosts.len());
+            let most = u128::from(bytes) * u128::from(u64::MAX) / total;
+            let rule = format!(
+                "must be <= {}: the messages of an operation among {n} ranks hold at most {} together",
+                Bytes(most as u64),
+                Bytes(u64::MAX)
+            );
+            let rule = Code::TooMany.rule(rule).judged_by(&["bytes", "hosts", "ranks"]);
+            cx.fault("bytes", rule, settings.bytes.show());
+            return None;
         }
         let links = Links::of_all(cx.graph, cx.links);
         let links = || hosts.iter().map(|host| links[host.index()]);

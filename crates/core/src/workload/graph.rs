@@ -11,7 +11,8 @@ use super::messages::Connection;
 use super::written;
 use super::{BuildCx, Expected, MessageDone, Sends, WorkCx, Workload};
 use crate::hosts::Pair;
-use crate::params::Row;
+use crate::params::{Code, Row};
+use serde_json::Value;
 use shallows_units::{Bytes, Span, Time};
 use std::collections::BTreeMap;
 
@@ -95,6 +96,13 @@ impl Load {
     pub fn build(settings: &Settings, cx: &mut BuildCx<'_>) -> Option<Self> {
         let rows: Vec<&MessageRow> = settings.messages.iter().map(|Row(row)| row).collect();
         let nodes = written::nodes(&rows, cx)?;
+        // The table of rounds has their sum.
+        let total = nodes.iter().map(|node| u128::from(node.bytes)).sum::<u128>();
+        if total > u128::from(u64::MAX) {
+            let rule = format!("must hold at most {} together", Bytes(u64::MAX));
+            cx.fault("messages", Code::TooMany.rule(rule), Value::Null);
+            return None;
+        }
         cx.require_paths(nodes.iter().map(|node| node.ends));
         let mut due = Due::default();
         for (i, node) in nodes.iter().enumerate().filter(|(_, node)| node.waits == 0) {

@@ -10,7 +10,7 @@ use super::{BuildCx, Expected, MessageDone, Round, Sends, WorkCx, Workload};
 use crate::events::random::Stream;
 use crate::hosts::FlowId;
 use crate::hosts::TimeoutCounts;
-use crate::params::{Code, Names};
+use crate::params::{Code, Names, ParamType};
 use crate::routing::graph::NodeId;
 use shallows_units::{Bytes, Span, Time};
 
@@ -108,6 +108,16 @@ impl Load {
                 return None;
             }
         };
+        // The table of rounds has their sum.
+        if response.checked_mul(count).is_none() {
+            let rule = format!(
+                "must be <= {}: the {count} responses of a round hold at most {} together",
+                Bytes(u64::MAX / count),
+                Bytes(u64::MAX)
+            );
+            cx.fault("response", Code::TooMany.rule(rule), settings.response.show());
+            return None;
+        }
         let worker = |i: u64| Worker { host: from[i as usize % from.len()], asks: None, answers: None };
         Some(Load {
             settings: settings.clone(),
@@ -130,7 +140,7 @@ impl Load {
         self.rounds.push(Round {
             round: self.rounds.len() as u32,
             responses: self.outstanding,
-            bytes: self.response.saturating_mul(u64::from(self.outstanding)),
+            bytes: self.response * u64::from(self.outstanding),
             started: at,
             ended: None,
             timeouts: TimeoutCounts::default(),

@@ -214,6 +214,10 @@ pub struct Sends {
     pub from: Vec<NodeId>,
     /// Hosts that receive them.
     pub to: Vec<NodeId>,
+    /// The pairs of both, where the load knows them beforehand; each as often as it has connections.
+    pub pairs: Vec<Pair>,
+    /// Its data come all through the run, and not at its beginning.
+    pub spread: bool,
     /// Rate of each connection, where the load decides it and not a control.
     pub rate: Option<Rate>,
     /// Mean bytes of a packet, where the load decides it.
@@ -223,8 +227,12 @@ pub struct Sends {
 impl Sends {
     /// Between these pairs.
     pub fn between(pairs: impl IntoIterator<Item = Pair>) -> Self {
-        let (from, to): (BTreeSet<NodeId>, BTreeSet<NodeId>) = pairs.into_iter().unzip();
-        Sends { from: from.into_iter().collect(), to: to.into_iter().collect(), ..Sends::default() }
+        let pairs: Vec<Pair> = pairs.into_iter().collect();
+        let (from, to): (BTreeSet<NodeId>, BTreeSet<NodeId>) = pairs.iter().copied().unzip();
+        let (from, to) = (from.into_iter().collect(), to.into_iter().collect());
+        // A rank of a collective is in a pair with itself: who sends to whom follows from its plan.
+        let pairs = if pairs.iter().all(|(from, to)| from != to) { pairs } else { vec![] };
+        Sends { from, to, pairs, ..Sends::default() }
     }
 }
 

@@ -270,7 +270,9 @@ impl Shape {
         match (self.operation, self.algorithm) {
             (Operation::Broadcast | Operation::Reduce | Operation::SendRecv, _) => n,
             (_, Algorithm::Tree | Algorithm::DoubleTree) => n.saturating_mul(4),
-            (_, Algorithm::Hierarchical) => n.saturating_mul(2 * (self.group + n / self.group.max(1))),
+            (_, Algorithm::Hierarchical) => {
+                n.saturating_mul(self.group.saturating_add(n / self.group.max(1)).saturating_mul(2))
+            }
             (operation, algorithm) => n.saturating_mul(Schedule { operation, algorithm, ranks: n }.steps()),
         }
     }

@@ -208,9 +208,9 @@ impl Workload for Load {
 
     fn sends(&self) -> Sends {
         if !self.pairs.is_empty() {
-            return Sends::between(self.pairs.iter().copied());
+            return Sends { spread: true, ..Sends::between(self.pairs.iter().copied()) };
         }
-        Sends { from: self.from.clone(), to: self.to.clone(), ..Sends::default() }
+        Sends { from: self.from.clone(), to: self.to.clone(), spread: true, ..Sends::default() }
     }
 
     fn expects(&self, duration: Span) -> Expected {

@@ -4,6 +4,7 @@
 mod bdp;
 pub mod chosen;
 pub mod drain;
+mod fabric;
 pub mod facts;
 pub mod lossless;
 pub mod memory;
@@ -434,6 +435,9 @@ fn buffers(
     {
         let ports = ports_of.remove(&node).unwrap_or_default();
         let queues = ports.iter().flat_map(|port| priorities::queues(experiment, &chosen[*port as usize]));
+        // Ports share a few disciplines, and each fault is reported once.
+        let mut seen = BTreeSet::new();
+        let queues = queues.filter(|queue| seen.insert(std::ptr::from_ref(*queue)));
         for (key, limit) in queues.flat_map(Queue::limits) {
             // One limit that nobody wrote would hide the other.
             let rule = format!(

@@ -341,7 +341,7 @@ impl RoceSettings {
 
 /// The controls that run as `runs` says, by name.
 pub fn controls(runs: impl Fn(&Algorithm) -> bool) -> String {
-    let names = Algorithm::list().into_iter().filter(|control| {
+    let names = Algorithm::all().iter().filter(|control| {
         let named = Map::from_iter([("kind".to_owned(), control.name.into())]);
         let mut unread = Faults::default(); // a required setting is not written, and says nothing here
         let found = Algorithm::read(&mut Table::new("", &named, &mut unread));
