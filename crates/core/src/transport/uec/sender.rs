@@ -3,7 +3,7 @@
 //! Source: as `mod.rs`; UE 1.0.3 s.3.6.13.5 for what may be sent and what asks for an answer, s.3.5 for timers.
 
 use super::card::Card;
-use super::credit::{Purse, Want};
+use super::credit::{Purse, Want, flows_before};
 use super::round_trips::RoundTrips;
 use super::sleek::Sleek;
 use super::wire::{ASKS, AT_LAST_HOP, CONTROL, MAP, MARK, PROBE, PULL, Report, UNIT, is_nack, want};
@@ -342,11 +342,9 @@ impl UecSender {
         // More than a window of them is bounded anyway.
         let again = self.again.values().take(4096);
         let again: u64 = again.map(|again| again.payload + config.rules.overhead).sum();
-        // Each flow of a card has one packet in its port, so that those before this one are the other flows that send.
         let (before, rate) =
             link.map_or_else(|| (net.sent_by(self.half.flow) - net.now, self.line), |link| net.work_at(link));
-        let one = rate.transmit(Bytes(packet)).as_ps().max(1);
-        let others = (before.as_ps() + one / 2) / one;
+        let others = flows_before(before, rate.transmit(Bytes(packet)));
         Want { backlog: fresh.saturating_add(again), window: self.half.window.bytes(), packet, others }
     }
 
