@@ -10,6 +10,8 @@ pub mod config;
 pub mod cutting;
 pub mod datagram;
 pub mod detection;
+#[cfg(test)]
+mod edges;
 pub mod entropy;
 pub mod explicit;
 pub mod expresspass;
