@@ -102,6 +102,23 @@ fn segments_that_duplicates_reported_do_not_grow_the_window_again() {
     assert_eq!(window(&reordered), 11);
 }
 
+/// Linux `tcp_remove_reno_sacks` is for connections without SACK (`tcp_is_reno`). With it, duplicates that report no block report nothing,
+/// and the acknowledgement of three segments behind two of them makes 10 + 3.
+#[test]
+fn duplicates_of_a_connection_with_sack_report_by_blocks_alone() {
+    let counting = json!({"loss_detection": "rfc6675", "tail_loss_probe": false});
+    let mut host = host_with(true, counting);
+    host.arrive(&segment("S", 0), None).expect("opens");
+    host.arrive(&segment(".", 1), None).expect("opens");
+    host.write(40_000);
+    assert_eq!(sent(&mut host)[1..].len(), 10);
+    for ack in [1, 1, 3001] {
+        host.arrive(&segment(".", ack), None).expect("an acknowledgement");
+        sent(&mut host);
+    }
+    assert_eq!(window(&host), 13);
+}
+
 /// RFC 5681 s.3.1 and RFC 3465 s.2.1 know the bytes that an acknowledgement is the first to cover, and no reports by duplicates: outside
 /// of Linux's arithmetic the same three segments make 10 + 3.
 #[test]
