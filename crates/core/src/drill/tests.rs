@@ -323,3 +323,128 @@ fn marks_do_not_stop_slow_start_after_a_timeout() {
     });
     assert_eq!(windows, [2, 3, 5]);
 }
+
+/// The acknowledgements with which a receiver answers segments of 1000 bytes in order, each by its codepoint and perhaps CWR ("W"): up to which segment,
+/// whether with ECN-Echo, and the counter of AccECN.
+fn echoes(changes: Value, segments: &[&str]) -> Vec<Vec<(u64, bool, u8)>> {
+    let mut settings = json!({"ecn": "on", "quick_acks": 0, "ack_pushed": false});
+    settings.as_object_mut().expect("a table").extend(changes.as_object().expect("a table").clone());
+    let mut host = host_with(true, settings);
+    host.arrive(&segment("SEW", 0), None).expect("opens");
+    host.arrive(&segment(".", 1), None).expect("opens");
+    sent(&mut host);
+    let mut answers = vec![];
+    for (number, codepoint) in (0..).zip(segments) {
+        let letters = if codepoint.ends_with('W') { "W." } else { "." };
+        let flags = Segment::flags(letters, codepoint.trim_end_matches('W')).expect("known");
+        let data = Segment { flags, seq: 1000 * number + 1, length: 1000, ack: 1, ..Segment::default() };
+        host.arrive(&data, None).expect("data");
+        let until = host.now() + Span::us(1);
+        let answer = |s: Segment| (s.ack / 1000, s.flags.any(Flags::ECE), s.flags.ace());
+        answers.push(std::iter::from_fn(|| host.next(until)).map(answer).collect());
+    }
+    answers
+}
+
+/// RFC 3168 s.6.1.3: ECN-Echo from the first mark on until CWR, on which a mark of the same packet begins it again. An acknowledgement
+/// covers two segments. Linux sends two at once from the first mark on (tcp_data_ecn_check), and one at CWR (tcp_ecn_accept_cwr); the RFC
+/// asks for neither.
+#[test]
+fn marks_are_echoed_until_the_reduction_is_reported() {
+    let segments = ["ect0", "ect0", "ce", "ect0", "ce", "ect0", "ect0W", "ect0", "ect0", "ceW", "ect0"];
+    let up = |to: u64, ece: bool| vec![(to, ece, 0)];
+    let linux = echoes(json!({}), &segments);
+    assert_eq!(
+        linux,
+        [
+            vec![],
+            up(2, false),
+            up(3, true),
+            up(4, true),
+            vec![],
+            up(6, true),
+            up(7, false),
+            vec![],
+            up(9, false),
+            up(10, true),
+            up(11, true),
+        ]
+    );
+    let rfc = echoes(json!({"ecn_acks": "change"}), &segments);
+    assert_eq!(
+        rfc,
+        [
+            vec![],
+            up(2, false),
+            vec![],
+            up(4, true),
+            vec![],
+            up(6, true),
+            vec![],
+            up(8, false),
+            vec![],
+            up(10, true),
+            vec![],
+        ]
+    );
+}
+
+/// RFC 8257 s.3.2 figure 1: a change of CE acknowledges at once the segments before it, with their state. Linux acknowledges the segment that brings
+/// the change too (dctcp_ece_ack_update).
+#[test]
+fn each_change_of_marks_is_acknowledged_with_the_state_before() {
+    let segments = ["ect0", "ce", "ce", "ce", "ect0", "ect0", "ce"];
+    let dctcp = |rule: &str| echoes(json!({"cc": {"kind": "dctcp"}, "ecn_acks": rule}), &segments);
+    let up = |to: u64, ece: bool| (to, ece, 0);
+    assert_eq!(
+        dctcp("linux"),
+        [
+            vec![],
+            vec![up(1, false), up(2, true)],
+            vec![],
+            vec![up(4, true)],
+            vec![up(5, false)],
+            vec![],
+            vec![up(6, false), up(7, true)],
+        ]
+    );
+    assert_eq!(
+        dctcp("change"),
+        [
+            vec![],
+            vec![up(1, false)],
+            vec![up(3, true)],
+            vec![],
+            vec![up(4, true)],
+            vec![up(6, false)],
+            vec![],
+        ]
+    );
+}
+
+/// RFC 9768 s.3.2.2.5.1: the first mark of a run and each second one that no acknowledgement has reported are acknowledged at once. The counter
+/// has three bits, and there is no ECN-Echo.
+#[test]
+fn marks_are_counted_and_each_second_one_is_acknowledged() {
+    let segments = ["ect0", "ce", "ce", "ce", "ect0", "ect0", "ce", "ect0", "ce", "ce", "ce", "ce", "ce"];
+    let up = |to: u64, ace: u8| vec![(to, false, ace)];
+    let counted = echoes(json!({"echo": "accecn", "ecn_acks": "change"}), &segments);
+    assert_eq!(
+        counted,
+        [
+            vec![],
+            up(2, 1),
+            vec![],
+            up(4, 3),
+            vec![],
+            up(6, 3),
+            up(7, 4),
+            vec![],
+            up(9, 5),
+            vec![],
+            up(11, 7),
+            vec![],
+            up(13, 1),
+        ]
+    );
+}
