@@ -448,3 +448,20 @@ fn marks_are_counted_and_each_second_one_is_acknowledged() {
         ]
     );
 }
+
+/// RFC 7661 s.4.3: in slow start a window of ten segments grows where more than half of it is in use, and in congestion avoidance where it
+/// holds data back. Linux remembers the most that was out, and stops at its double too (tcp_is_cwnd_limited).
+#[test]
+fn a_window_grows_while_half_of_it_is_in_use() {
+    for profile in ["datacentre", "linux"] {
+        for (segments, grown) in [(5, 10), (6, 11)] {
+            let mut host = host_with(true, json!({"profile": profile}));
+            host.arrive(&segment("S", 0), None).expect("opens");
+            host.arrive(&segment(".", 1), None).expect("opens");
+            host.write(1000 * segments);
+            sent(&mut host);
+            host.arrive(&segment(".", 1001), None).expect("an acknowledgement");
+            assert_eq!(window(&host), grown, "{profile} {segments}");
+        }
+    }
+}
