@@ -465,3 +465,72 @@ fn a_window_grows_while_half_of_it_is_in_use() {
         }
     }
 }
+
+/// RFC 2018 s.4: the first block has the newest segment, and the others repeat those that were reported last. Three blocks have room beside timestamps
+/// (s.3), and four without.
+#[test]
+fn blocks_begin_with_the_newest_segment() {
+    let block = |from: u64, to: u64| (1000 * (from - 1) + 1, 1000 * to + 1);
+    for (timestamps, room) in [(true, 3), (false, 4)] {
+        let mut host = host_with(true, json!({"timestamps": timestamps}));
+        host.arrive(&segment("S", 0), None).expect("opens");
+        host.arrive(&segment(".", 1), None).expect("opens");
+        sent(&mut host);
+        let mut shown = |number: u64| {
+            let data = Segment { seq: 1000 * (number - 1) + 1, length: 1000, ..segment(".", 1) };
+            host.arrive(&data, None).expect("data");
+            let until = host.now() + Span::us(1);
+            host.next(until).map(|answer| (answer.ack / 1000, answer.sack)).expect("an answer")
+        };
+        for (number, mut blocks) in [
+            (2, vec![block(2, 2)]),
+            (4, vec![block(4, 4), block(2, 2)]),
+            (6, vec![block(6, 6), block(4, 4), block(2, 2)]),
+            (8, vec![block(8, 8), block(6, 6), block(4, 4), block(2, 2)]),
+            (10, vec![block(10, 10), block(8, 8), block(6, 6), block(4, 4)]),
+            (5, vec![block(4, 6), block(10, 10), block(8, 8), block(2, 2)]),
+        ] {
+            blocks.truncate(room);
+            assert_eq!(shown(number), (0, blocks), "{timestamps} {number}");
+        }
+        let (ack, blocks) = shown(1);
+        assert_eq!((ack, blocks[0]), (2, block(4, 6)));
+        assert_eq!(shown(3), (6, vec![block(10, 10), block(8, 8)]));
+        for number in [9, 7] {
+            shown(number);
+        }
+    }
+}
+
+/// Linux tcp_event_data_recv: the first segments are acknowledged one by one, and so are those after a gap that is longer than the retransmission
+/// timeout, here the least of 200 ms; else each second one is.
+#[test]
+fn segments_after_a_long_gap_are_acknowledged_one_by_one() {
+    let mut host = host_with(true, json!({"quick_acks": 2, "ack_pushed": false}));
+    host.arrive(&segment("S", 0), None).expect("opens");
+    host.arrive(&segment(".", 1), None).expect("opens");
+    sent(&mut host);
+    let mut last = host.now();
+    let gap = Span::ms(200);
+    let waits = [
+        Span::us(5),
+        Span::us(5),
+        Span::us(5),
+        Span::us(5),
+        gap,
+        gap + Span::ps(1),
+        Span::us(5),
+        Span::us(5),
+    ];
+    let at_once = (0..).zip(waits).map(|(number, wait)| {
+        host.advance(last + wait);
+        while host.next(last + wait).is_some() {}
+        last = host.now();
+        let data = Segment { seq: 1000 * number + 1, length: 1000, ..segment(".", 1) };
+        host.arrive(&data, None).expect("data");
+        let until = host.now() + Span::us(1);
+        let answers = std::iter::from_fn(|| host.next(until)).count();
+        answers > 0
+    });
+    assert_eq!(at_once.collect::<Vec<_>>(), [true, true, false, true, false, true, true, false]);
+}
