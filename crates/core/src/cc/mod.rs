@@ -568,8 +568,8 @@ mod tests {
 
     const OUTGOING: Outgoing = Outgoing { kind: Kind::Data, again: false, remaining: 3, srtt: Span::us(9) };
 
-    /// What a control does not say of itself: it sends by its window alone, as acknowledgements come, reacts to marks, and asks nothing of
-    /// the transport. A notification is congestion by ECN (RoCEv2 annex A17).
+    /// A control that says no more of itself sends by its window alone, as acknowledgements come, reacts to marks, and asks nothing of the
+    /// transport. A notification is congestion by ECN (RoCEv2 annex A17).
     #[test]
     fn a_control_without_more_has_a_window_alone() {
         let (rules, mut plain) = (rules(), Plain::default());

@@ -10,8 +10,6 @@ pub mod config;
 pub mod cutting;
 pub mod datagram;
 pub mod detection;
-#[cfg(test)]
-mod edges;
 pub mod entropy;
 pub mod explicit;
 pub mod expresspass;

@@ -79,7 +79,7 @@ mod tests {
     use crate::queue::tests::place;
     use shallows_units::{Bytes, Size};
 
-    /// A discipline with a line of two packets, which answers otherwise than one that says nothing of itself.
+    /// A discipline with a line of two packets, which answers each question otherwise than by default.
     struct Spy {
         rate: Rate,
         held: Held,

@@ -2,11 +2,11 @@
 //!
 //! A check has two sides: the last value that it lets through, and the first that it does not.
 
-use super::config::{Config, TransportKind};
-use super::profiles::Transport;
-use super::settings::EchoMode;
+use super::Transport;
 use crate::packet::Flags;
 use crate::params::{Faults, Table};
+use crate::transport::config::{Config, TransportKind};
+use crate::transport::settings::EchoMode;
 use serde_json::{Map, Value, json};
 use shallows_units::Span;
 
