@@ -545,6 +545,254 @@ impl CongestionControl for AnyCc {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::parts::window::tests::{ack, cx, rules};
+    use std::sync::{Arc, Mutex};
+
+    /// A control with what is required alone: its congestions, and a window of 7 bytes.
+    #[derive(Default)]
+    struct Plain(Vec<Congestion>);
+
+    impl CongestionControl for Plain {
+        fn on_ack(&mut self, _ack: &Ack, _cx: &Cx<'_>) {}
+        fn on_congestion(&mut self, why: Congestion, _flight: u64, _cx: &Cx<'_>) {
+            self.0.push(why);
+        }
+        fn cwnd(&self) -> Bytes {
+            Bytes(7)
+        }
+    }
+
+    fn sample() -> RateSample {
+        RateSample::default()
+    }
+
+    const OUTGOING: Outgoing = Outgoing { kind: Kind::Data, again: false, remaining: 3, srtt: Span::us(9) };
+
+    /// A control that says no more of itself sends by its window alone, as acknowledgements come, reacts to marks, and asks nothing of the
+    /// transport. A notification is congestion by ECN (RoCEv2 annex A17).
+    #[test]
+    fn a_control_without_more_has_a_window_alone() {
+        let (rules, mut plain) = (rules(), Plain::default());
+        let cx = cx(&rules);
+        assert_eq!((plain.ssthresh(), plain.pacing_rate(), plain.delays()), (None, None, None));
+        assert_eq!((plain.answers_marks(Time::ZERO), plain.paused()), (true, false));
+        assert_eq!(plain.request_at(), Time::MAX);
+        assert!(matches!(plain.on_send(&OUTGOING, &cx), Feedback::None));
+        assert!(!plain.on_sample(&sample(), &cx));
+        let mut seen = 0;
+        plain.observe(&mut |_, _| seen += 1);
+        plain.on_cnp(&cx);
+        assert_eq!((plain.0, seen), (vec![Congestion::Ecn], 0));
+    }
+
+    struct Maker;
+
+    impl MakeControl for Maker {
+        fn announce(&self, _serial: u32) {}
+        fn start(&self, _flow: &FlowInfo<'_>, _cx: &Cx<'_>) -> Box<dyn CongestionControl> {
+            Box::new(Plain::default())
+        }
+    }
+
+    struct Silent;
+
+    impl CcSettings for Silent {}
+
+    struct Talks;
+
+    impl CcSettings for Talks {
+        fn protocol(&self) -> Option<&'static str> {
+            Some("rcp")
+        }
+    }
+
+    /// Settings that say nothing are those of a control over TCP that reacts; one whose headers switches read paces the wire.
+    #[test]
+    fn settings_without_more_are_a_window_controls() {
+        assert!(!Maker.works_in_any_thread() && !Maker.samples());
+        assert!(Silent.classes().is_none() && Silent.protocol().is_none() && Silent.steady_rate().is_none());
+        assert!(Silent.round_gain(1.0, 1.0).is_none() && Silent.changes_every().is_none());
+        assert!(Silent.header_room().is_none() && Silent.path_settings().is_empty());
+        assert!(Silent.reacts());
+        let yes = [
+            Silent.paces_wire(),
+            Silent.opens_freely(),
+            Silent.resumes(),
+            Silent.samples(),
+            Silent.begins_at_line_rate(),
+            Silent.compares_hops(),
+            Silent.rdma(),
+            Silent.needs_no_acks(),
+            Silent.takes_trims(),
+        ];
+        assert_eq!(yes, [false; 9]);
+        assert!(Talks.paces_wire());
+    }
+
+    /// A control that notes each call, and answers otherwise than one with what is required alone.
+    struct Spy(Arc<Mutex<Vec<&'static str>>>);
+
+    impl Spy {
+        fn note(&self, call: &'static str) {
+            self.0.lock().expect("one thread").push(call);
+        }
+    }
+
+    impl CongestionControl for Spy {
+        fn on_ack(&mut self, _ack: &Ack, _cx: &Cx<'_>) {
+            self.note("on_ack");
+        }
+        fn grow(&mut self, _ack: &Ack, _cx: &Cx<'_>) {
+            self.note("grow");
+        }
+        fn on_congestion(&mut self, _why: Congestion, _flight: u64, _cx: &Cx<'_>) {
+            self.note("on_congestion");
+        }
+        fn cwnd(&self) -> Bytes {
+            Bytes(7)
+        }
+        fn ssthresh(&self) -> Option<f64> {
+            Some(8.5)
+        }
+        fn pacing_rate(&self) -> Option<Rate> {
+            Some(Rate::bps(9))
+        }
+        fn set_window(&mut self, _cwnd: f64, _ssthresh: Option<f64>) {
+            self.note("set_window");
+        }
+        fn on_idle(&mut self, _timeouts: u32, _cx: &Cx<'_>) {
+            self.note("on_idle");
+        }
+        fn on_lost_syn(&mut self, _cx: &Cx<'_>) {
+            self.note("on_lost_syn");
+        }
+        fn on_cnp(&mut self, _cx: &Cx<'_>) {
+            self.note("on_cnp");
+        }
+        fn on_trim(&mut self, _trim: &Trim, _cx: &Cx<'_>) {
+            self.note("on_trim");
+        }
+        fn on_lost_packet(&mut self, _bytes: u64, _cx: &Cx<'_>) {
+            self.note("on_lost_packet");
+        }
+        fn on_base_rtt(&mut self, _round_trip: Span, _cx: &Cx<'_>) {
+            self.note("on_base_rtt");
+        }
+        fn delays(&self) -> Option<(Span, Span)> {
+            Some((Span::us(1), Span::us(2)))
+        }
+        fn keep_time(&mut self, _sent: u64, _cx: &Cx<'_>) {
+            self.note("keep_time");
+        }
+        fn on_send(&mut self, _packet: &Outgoing, _cx: &Cx<'_>) -> Feedback {
+            self.note("on_send");
+            Feedback::None
+        }
+        fn on_feedback(&mut self, _header: &Feedback, _srtt: Span, _cx: &Cx<'_>) {
+            self.note("on_feedback");
+        }
+        fn answers_marks(&self, now: Time) -> bool {
+            now > Time::ZERO
+        }
+        fn paused(&self) -> bool {
+            self.0.lock().expect("one thread").is_empty()
+        }
+        fn request_at(&self) -> Time {
+            Time::ZERO + Span::us(3)
+        }
+        fn on_message(&mut self, _message: &MessageInfo, _cx: &Cx<'_>) {
+            self.note("on_message");
+        }
+        fn on_transmit(&mut self, _packet: &Transmit, _cx: &Cx<'_>) {
+            self.note("on_transmit");
+        }
+        fn on_packet_lost(&mut self, _packet: &LostPacket, _cx: &Cx<'_>) {
+            self.note("on_packet_lost");
+        }
+        fn on_timeout(&mut self, _in_flight: u64, _cx: &Cx<'_>) {
+            self.note("on_timeout");
+        }
+        fn on_needless_repair(&mut self, _cx: &Cx<'_>) {
+            self.note("on_needless_repair");
+        }
+        fn on_sample(&mut self, sample: &RateSample, _cx: &Cx<'_>) -> bool {
+            self.note("on_sample");
+            sample.ece
+        }
+        fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
+            put("seen", 4.0);
+        }
+    }
+
+    /// Each question and each piece of news reaches the control behind the common form, once, and its answer comes back.
+    #[test]
+    fn every_call_reaches_the_control() {
+        let (rules, calls) = (rules(), Arc::new(Mutex::new(vec![])));
+        let cx = cx(&rules);
+        let mut any = AnyCc::Custom(Box::new(Spy(Arc::clone(&calls))));
+        assert!(any.paused());
+        any.on_ack(&ack(1), &cx);
+        assert!(!any.paused());
+        any.grow(&ack(1), &cx);
+        any.on_congestion(Congestion::Loss, 1, &cx);
+        any.set_window(1.0, None);
+        any.on_idle(1, &cx);
+        any.on_lost_syn(&cx);
+        any.on_cnp(&cx);
+        any.on_trim(&Trim { bytes: 1, sample: None, flight: 0, counts: true }, &cx);
+        any.on_lost_packet(1, &cx);
+        any.on_base_rtt(Span::us(1), &cx);
+        any.keep_time(1, &cx);
+        any.on_send(&OUTGOING, &cx);
+        any.on_feedback(&Feedback::None, Span::us(1), &cx);
+        any.on_message(&MessageInfo { end: 1, due: None }, &cx);
+        any.on_transmit(&Transmit { in_flight: 1, app_limited: false, srtt: Span::us(1) }, &cx);
+        let lost = LostPacket {
+            bytes: 1,
+            lost: 1,
+            in_flight: 1,
+            app_limited: false,
+            begins_range: true,
+            delivered: 1,
+        };
+        any.on_packet_lost(&lost, &cx);
+        any.on_timeout(1, &cx);
+        any.on_needless_repair(&cx);
+        assert!(!any.on_sample(&sample(), &cx) && any.on_sample(&RateSample { ece: true, ..sample() }, &cx));
+        let all = [
+            "on_ack",
+            "grow",
+            "on_congestion",
+            "set_window",
+            "on_idle",
+            "on_lost_syn",
+            "on_cnp",
+            "on_trim",
+            "on_lost_packet",
+            "on_base_rtt",
+            "keep_time",
+            "on_send",
+            "on_feedback",
+            "on_message",
+            "on_transmit",
+            "on_packet_lost",
+            "on_timeout",
+            "on_needless_repair",
+            "on_sample",
+            "on_sample",
+        ];
+        assert_eq!(*calls.lock().expect("one thread"), all);
+        assert_eq!(
+            (any.cwnd(), any.ssthresh(), any.pacing_rate()),
+            (Bytes(7), Some(8.5), Some(Rate::bps(9)))
+        );
+        assert_eq!(any.delays(), Some((Span::us(1), Span::us(2))));
+        assert_eq!([Time::ZERO, Time::MAX].map(|now| any.answers_marks(now)), [false, true]);
+        assert_eq!(any.request_at(), Time::ZERO + Span::us(3));
+        let mut seen = vec![];
+        any.observe(&mut |name, value| seen.push((name, value)));
+        assert_eq!(seen, [("seen", 4.0)]);
+    }
 
     #[test]
     fn a_control_fits_two_cache_lines() {

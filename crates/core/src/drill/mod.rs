@@ -231,14 +231,12 @@ impl Host {
     fn acknowledgement(&self, packet: &Packet, sacked: &[(u64, u64)]) -> Segment {
         let sack = sacked.iter().map(|(first, beyond)| (first + 1, beyond + 1)).collect();
         let flags = packet.flags.without(Flags::FIN);
-        Segment {
-            at: self.network.now,
-            flags,
-            seq: self.sender.high + 1,
-            length: 0,
-            ack: self.expected(),
-            sack,
-        }
+        // A receiver may answer the segments before the last one apart (RFC 8257 s.3.2 figure 1): its packet has the number.
+        let ack = match packet.flags.any(Flags::REVERSE) {
+            true => packet.seq + 1 + u64::from(self.peer_closed),
+            false => self.expected(),
+        };
+        Segment { at: self.network.now, flags, seq: self.sender.high + 1, length: 0, ack, sack }
     }
 
     fn data(&mut self, packet: &Packet) -> Segment {

@@ -102,6 +102,23 @@ fn segments_that_duplicates_reported_do_not_grow_the_window_again() {
     assert_eq!(window(&reordered), 11);
 }
 
+/// Linux `tcp_remove_reno_sacks` is for connections without SACK (`tcp_is_reno`). With it, duplicates that report no block report nothing,
+/// and the acknowledgement of three segments behind two of them makes 10 + 3.
+#[test]
+fn duplicates_of_a_connection_with_sack_report_by_blocks_alone() {
+    let counting = json!({"loss_detection": "rfc6675", "tail_loss_probe": false});
+    let mut host = host_with(true, counting);
+    host.arrive(&segment("S", 0), None).expect("opens");
+    host.arrive(&segment(".", 1), None).expect("opens");
+    host.write(40_000);
+    assert_eq!(sent(&mut host)[1..].len(), 10);
+    for ack in [1, 1, 3001] {
+        host.arrive(&segment(".", ack), None).expect("an acknowledgement");
+        sent(&mut host);
+    }
+    assert_eq!(window(&host), 13);
+}
+
 /// RFC 5681 s.3.1 and RFC 3465 s.2.1 know the bytes that an acknowledgement is the first to cover, and no reports by duplicates: outside
 /// of Linux's arithmetic the same three segments make 10 + 3.
 #[test]
@@ -305,4 +322,215 @@ fn marks_do_not_stop_slow_start_after_a_timeout() {
         window(&host)
     });
     assert_eq!(windows, [2, 3, 5]);
+}
+
+/// The acknowledgements with which a receiver answers segments of 1000 bytes in order, each by its codepoint and perhaps CWR ("W"): up to which segment,
+/// whether with ECN-Echo, and the counter of AccECN.
+fn echoes(changes: Value, segments: &[&str]) -> Vec<Vec<(u64, bool, u8)>> {
+    let mut settings = json!({"ecn": "on", "quick_acks": 0, "ack_pushed": false});
+    settings.as_object_mut().expect("a table").extend(changes.as_object().expect("a table").clone());
+    let mut host = host_with(true, settings);
+    host.arrive(&segment("SEW", 0), None).expect("opens");
+    host.arrive(&segment(".", 1), None).expect("opens");
+    sent(&mut host);
+    let mut answers = vec![];
+    for (number, codepoint) in (0..).zip(segments) {
+        let letters = if codepoint.ends_with('W') { "W." } else { "." };
+        let flags = Segment::flags(letters, codepoint.trim_end_matches('W')).expect("known");
+        let data = Segment { flags, seq: 1000 * number + 1, length: 1000, ack: 1, ..Segment::default() };
+        host.arrive(&data, None).expect("data");
+        let until = host.now() + Span::us(1);
+        let answer = |s: Segment| (s.ack / 1000, s.flags.any(Flags::ECE), s.flags.ace());
+        answers.push(std::iter::from_fn(|| host.next(until)).map(answer).collect());
+    }
+    answers
+}
+
+/// RFC 3168 s.6.1.3: ECN-Echo from the first mark on until CWR, on which a mark of the same packet begins it again. An acknowledgement
+/// covers two segments. Linux sends two at once from the first mark on (tcp_data_ecn_check), and one at CWR (tcp_ecn_accept_cwr); the RFC
+/// asks for neither.
+#[test]
+fn marks_are_echoed_until_the_reduction_is_reported() {
+    let segments = ["ect0", "ect0", "ce", "ect0", "ce", "ect0", "ect0W", "ect0", "ect0", "ceW", "ect0"];
+    let up = |to: u64, ece: bool| vec![(to, ece, 0)];
+    let linux = echoes(json!({}), &segments);
+    assert_eq!(
+        linux,
+        [
+            vec![],
+            up(2, false),
+            up(3, true),
+            up(4, true),
+            vec![],
+            up(6, true),
+            up(7, false),
+            vec![],
+            up(9, false),
+            up(10, true),
+            up(11, true),
+        ]
+    );
+    let rfc = echoes(json!({"ecn_acks": "change"}), &segments);
+    assert_eq!(
+        rfc,
+        [
+            vec![],
+            up(2, false),
+            vec![],
+            up(4, true),
+            vec![],
+            up(6, true),
+            vec![],
+            up(8, false),
+            vec![],
+            up(10, true),
+            vec![],
+        ]
+    );
+}
+
+/// RFC 8257 s.3.2 figure 1: a change of CE acknowledges at once the segments before it, with their state. Linux acknowledges the segment that brings
+/// the change too (dctcp_ece_ack_update).
+#[test]
+fn each_change_of_marks_is_acknowledged_with_the_state_before() {
+    let segments = ["ect0", "ce", "ce", "ce", "ect0", "ect0", "ce"];
+    let dctcp = |rule: &str| echoes(json!({"cc": {"kind": "dctcp"}, "ecn_acks": rule}), &segments);
+    let up = |to: u64, ece: bool| (to, ece, 0);
+    assert_eq!(
+        dctcp("linux"),
+        [
+            vec![],
+            vec![up(1, false), up(2, true)],
+            vec![],
+            vec![up(4, true)],
+            vec![up(5, false)],
+            vec![],
+            vec![up(6, false), up(7, true)],
+        ]
+    );
+    assert_eq!(
+        dctcp("change"),
+        [
+            vec![],
+            vec![up(1, false)],
+            vec![up(3, true)],
+            vec![],
+            vec![up(4, true)],
+            vec![up(6, false)],
+            vec![],
+        ]
+    );
+}
+
+/// RFC 9768 s.3.2.2.5.1: the first mark of a run and each second one that no acknowledgement has reported are acknowledged at once. The counter
+/// has three bits, and there is no ECN-Echo.
+#[test]
+fn marks_are_counted_and_each_second_one_is_acknowledged() {
+    let segments = ["ect0", "ce", "ce", "ce", "ect0", "ect0", "ce", "ect0", "ce", "ce", "ce", "ce", "ce"];
+    let up = |to: u64, ace: u8| vec![(to, false, ace)];
+    let counted = echoes(json!({"echo": "accecn", "ecn_acks": "change"}), &segments);
+    assert_eq!(
+        counted,
+        [
+            vec![],
+            up(2, 1),
+            vec![],
+            up(4, 3),
+            vec![],
+            up(6, 3),
+            up(7, 4),
+            vec![],
+            up(9, 5),
+            vec![],
+            up(11, 7),
+            vec![],
+            up(13, 1),
+        ]
+    );
+}
+
+/// RFC 7661 s.4.3: in slow start a window of ten segments grows where more than half of it is in use, and in congestion avoidance where it
+/// holds data back. Linux remembers the most that was out, and stops at its double too (tcp_is_cwnd_limited).
+#[test]
+fn a_window_grows_while_half_of_it_is_in_use() {
+    for profile in ["datacentre", "linux"] {
+        for (segments, grown) in [(5, 10), (6, 11)] {
+            let mut host = host_with(true, json!({"profile": profile}));
+            host.arrive(&segment("S", 0), None).expect("opens");
+            host.arrive(&segment(".", 1), None).expect("opens");
+            host.write(1000 * segments);
+            sent(&mut host);
+            host.arrive(&segment(".", 1001), None).expect("an acknowledgement");
+            assert_eq!(window(&host), grown, "{profile} {segments}");
+        }
+    }
+}
+
+/// RFC 2018 s.4: the first block has the newest segment, and the others repeat those that were reported last. Three blocks have room beside timestamps
+/// (s.3), and four without.
+#[test]
+fn blocks_begin_with_the_newest_segment() {
+    let block = |from: u64, to: u64| (1000 * (from - 1) + 1, 1000 * to + 1);
+    for (timestamps, room) in [(true, 3), (false, 4)] {
+        let mut host = host_with(true, json!({"timestamps": timestamps}));
+        host.arrive(&segment("S", 0), None).expect("opens");
+        host.arrive(&segment(".", 1), None).expect("opens");
+        sent(&mut host);
+        let mut shown = |number: u64| {
+            let data = Segment { seq: 1000 * (number - 1) + 1, length: 1000, ..segment(".", 1) };
+            host.arrive(&data, None).expect("data");
+            let until = host.now() + Span::us(1);
+            host.next(until).map(|answer| (answer.ack / 1000, answer.sack)).expect("an answer")
+        };
+        for (number, mut blocks) in [
+            (2, vec![block(2, 2)]),
+            (4, vec![block(4, 4), block(2, 2)]),
+            (6, vec![block(6, 6), block(4, 4), block(2, 2)]),
+            (8, vec![block(8, 8), block(6, 6), block(4, 4), block(2, 2)]),
+            (10, vec![block(10, 10), block(8, 8), block(6, 6), block(4, 4)]),
+            (5, vec![block(4, 6), block(10, 10), block(8, 8), block(2, 2)]),
+        ] {
+            blocks.truncate(room);
+            assert_eq!(shown(number), (0, blocks), "{timestamps} {number}");
+        }
+        let (ack, blocks) = shown(1);
+        assert_eq!((ack, blocks[0]), (2, block(4, 6)));
+        assert_eq!(shown(3), (6, vec![block(10, 10), block(8, 8)]));
+        for number in [9, 7] {
+            shown(number);
+        }
+    }
+}
+
+/// Linux tcp_event_data_recv: the first segments are acknowledged one by one, and so are those after a gap that is longer than the retransmission
+/// timeout, here the least of 200 ms; else each second one is.
+#[test]
+fn segments_after_a_long_gap_are_acknowledged_one_by_one() {
+    let mut host = host_with(true, json!({"quick_acks": 2, "ack_pushed": false}));
+    host.arrive(&segment("S", 0), None).expect("opens");
+    host.arrive(&segment(".", 1), None).expect("opens");
+    sent(&mut host);
+    let mut last = host.now();
+    let gap = Span::ms(200);
+    let waits = [
+        Span::us(5),
+        Span::us(5),
+        Span::us(5),
+        Span::us(5),
+        gap,
+        gap + Span::ps(1),
+        Span::us(5),
+        Span::us(5),
+    ];
+    let at_once = (0..).zip(waits).map(|(number, wait)| {
+        host.advance(last + wait);
+        while host.next(last + wait).is_some() {}
+        last = host.now();
+        let data = Segment { seq: 1000 * number + 1, length: 1000, ..segment(".", 1) };
+        host.arrive(&data, None).expect("data");
+        let until = host.now() + Span::us(1);
+        let answers = std::iter::from_fn(|| host.next(until)).count();
+        answers > 0
+    });
+    assert_eq!(at_once.collect::<Vec<_>>(), [true, true, false, true, false, true, true, false]);
 }

@@ -408,9 +408,145 @@ pub enum Built {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::packet::tests::packet;
+    use shallows_units::Size;
 
     /// A port of 10 Gb/s, for tests of one discipline alone.
     pub(crate) fn place() -> Place {
         Place { rate: Rate::gbps(10), last_hop: false, random: Stream::new(1, "queue", 0) }
+    }
+
+    /// A discipline with what is required alone, and 77 bytes of priority unknown.
+    struct Plain;
+
+    impl QueueDisc for Plain {
+        fn enqueue(&mut self, _packet: Packet, _cx: &mut QueueCx<'_>) {}
+        fn dequeue(&mut self, _cx: &mut QueueCx<'_>) -> Option<Packet> {
+            None
+        }
+        fn backlog(&self) -> Backlog {
+            Backlog { packets: 2, bytes: 77, ..Backlog::default() }
+        }
+    }
+
+    struct PassesAll;
+
+    impl Admission for PassesAll {
+        fn admit(&mut self, _packet: &Packet, _backlog: Backlog, _now: Time) -> Verdict {
+            Verdict::Pass
+        }
+    }
+
+    /// A discipline that says no more of itself has one queue for all priorities, no line, no lanes and no short way.
+    #[test]
+    fn a_discipline_without_more_is_one_queue() {
+        let mut dropped = vec![];
+        let mut cx = QueueCx::new(Time::ZERO, 0, Time::ZERO, &mut dropped);
+        let mut plain = Plain;
+        assert_eq!(plain.pass(&mut packet(100), &mut cx), Passing::No);
+        assert_eq!((plain.ready_at(), plain.line().is_none(), plain.inner().is_none()), (None, true, true));
+        let yes = [plain.rests(), plain.reads_remaining(), plain.decides_at_arrival(), plain.has_lanes()];
+        assert_eq!((yes, plain.holds_from(0, Index::new(0))), ([false; 4], false));
+        assert_eq!([0, 7].map(|priority| plain.held_of(priority)), [77, 77]);
+        let mut seen = 0;
+        plain.observe(&mut |_, _| seen += 1);
+        PassesAll.observe(&mut |_, _| seen += 1);
+        assert_eq!((seen, PassesAll.takes_all()), (0, false));
+    }
+
+    /// RFC 3168 s.5: CE is set where ECT(0) or ECT(1) is, and on no other packet; one that has it already is not marked again.
+    #[test]
+    fn a_mark_needs_a_capable_packet_and_counts_once() {
+        use crate::packet::Flags;
+        let mut dropped = vec![];
+        let mut cx = QueueCx::new(Time::ZERO, 0, Time::ZERO, &mut dropped);
+        let mut marked = |flags: Flags| {
+            let before = cx.marked();
+            let mut packet = Packet { flags, ..packet(100) };
+            let able = cx.mark(&mut packet);
+            (able, packet.flags.any(Flags::CE), cx.marked() - before)
+        };
+        assert_eq!(marked(Flags::default()), (false, false, 0));
+        assert_eq!(marked(Flags::ECT0), (true, true, 1));
+        assert_eq!(marked(Flags::ECT1), (true, true, 1));
+        assert_eq!(marked(Flags::ECT0.with(Flags::CE)), (true, true, 0));
+        cx.drop(packet(100), DropWhy::Full);
+        assert_eq!((cx.marked(), cx.trimmed()), (2, None));
+        assert_eq!(dropped.len(), 1);
+    }
+
+    /// Trimming leaves the header, or what is less, and says whose bytes were cut off.
+    #[test]
+    fn a_trimmed_packet_keeps_its_header() {
+        use crate::packet::Flags;
+        for (size, left, cut) in [(1500, 64, 1436), (64, 64, 0), (40, 40, 0)] {
+            let mut dropped = vec![];
+            let mut cx = QueueCx::new(Time::ZERO, 0, Time::ZERO, &mut dropped);
+            let mut packet = Packet { flow: 9, flags: Flags::TRIMMABLE, ..packet(size) };
+            cx.trim(&mut packet, 64);
+            assert_eq!((packet.size, packet.trimmed(), cx.trimmed()), (left, true, Some((9, cut))));
+        }
+    }
+
+    /// The line in front of a discipline has room for `most` packets beside the one in transmission, and for what the port may hold.
+    #[test]
+    fn a_line_has_room_up_to_its_places_and_the_limit() {
+        let standing = |packets: u64, serving: u64| Backlog {
+            packets,
+            bytes: packets * 1000,
+            serving,
+            ..Backlog::default()
+        };
+        let room = |limit: Option<Size>, backlog: Backlog| {
+            Line { most: 3, limit: Level::new(limit) }.has_room(backlog, 1000)
+        };
+        assert_eq!([2, 3].map(|packets| room(None, standing(packets, 0))), [true, false]);
+        assert_eq!([3, 4].map(|packets| room(None, standing(packets, 1000))), [true, false]);
+        let packets = |most| Some(Size::Packets(most));
+        assert_eq!([3, 2].map(|most| room(packets(most), standing(2, 0))), [true, false]);
+        assert_eq!([3, 2].map(|most| room(packets(most), standing(2, 1000))), [true, false]);
+        let bytes = |most| Some(Size::Bytes(shallows_units::Bytes(most)));
+        assert_eq!([3000, 2999].map(|most| room(bytes(most), standing(2, 0))), [true, false]);
+    }
+
+    /// Where no limit is, packets of any size join while no more than `most` wait behind the one in transmission; else only an empty port
+    /// takes one of any size, if the limit does.
+    #[test]
+    fn packets_of_any_size_join_by_number_where_no_limit_is() {
+        let takes = |most, limit: Option<Size>| Line { most, limit: Level::new(limit) }.takes();
+        assert_eq!([takes(7, None), takes(0, None), takes(1 << 40, None)], [8, 1, u32::MAX]);
+        let packets = |most| takes(7, Some(Size::Packets(most)));
+        assert_eq!([packets(0), packets(1), packets(9)], [0, 1, 1]);
+        let bytes = |most| takes(7, Some(Size::Bytes(shallows_units::Bytes(most))));
+        assert_eq!([bytes(65_534), bytes(65_535)], [0, 1]);
+        assert_eq!(takes(0, Some(Size::Packets(9))), 0);
+    }
+
+    fn read(settings: Value) -> Queue {
+        let map = settings.as_object().expect("a table").clone();
+        let mut faults = Faults::default();
+        let queue = Queue::read(&mut crate::params::Table::new("queue", &map, &mut faults));
+        assert!(faults.0.is_empty(), "{:?}", faults.0);
+        queue.expect("no fault")
+    }
+
+    /// Limits of its own that a discipline has: those that are written, not the ones that are absent, nor settings that are no limits.
+    #[test]
+    fn limits_are_those_that_are_written() {
+        use serde_json::json;
+        let limits = |settings: Value| read(settings).limits();
+        assert_eq!(limits(json!({"kind": "drop-tail"})), []);
+        assert_eq!(limits(json!({"kind": "drop-tail", "limit": "none"})), []);
+        assert_eq!(limits(json!({"kind": "drop-tail", "limit": "9pkt"})), [("limit", json!("9pkt"))]);
+        let trimming = |limit: &str, headers: &str| {
+            read(json!({"kind": "trimming", "limit": limit, "header_limit": headers}))
+        };
+        assert_eq!(trimming("none", "none").limits(), []);
+        assert_eq!(trimming("none", "2000B").limits(), [("header_limit", json!("2KB"))]);
+        let both = [("limit", json!("9pkt")), ("header_limit", json!("2KB"))];
+        assert_eq!(trimming("9pkt", "2000B").limits(), both);
+        // Only a full queue trims.
+        assert!(trimming("9pkt", "none").trims() && !trimming("none", "9pkt").trims());
+        assert!(!read(json!({"kind": "drop-tail", "limit": "9pkt"})).trims());
     }
 }

@@ -125,3 +125,41 @@ impl Sender {
         self.explicit.ask_at = if waiting { self.half.window.cc().request_at() } else { Time::MAX };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::FlowInfo;
+    use crate::params::{Faults, Table};
+    use crate::transport::Transport;
+    use serde_json::json;
+
+    /// The smoothed round trip counts, or the least one if that is longer. A clock that shows no more than its tick has measured
+    /// nothing, and before any measurement there is none.
+    #[test]
+    fn a_coarse_clock_leaves_the_least_round_trip() {
+        let us = |us: u64| Time::ZERO + Span::us(us);
+        for (grain, sample, round_trip) in [
+            ("0s", Some(30), 30),
+            ("0s", Some(10), 20),
+            ("0s", None, 0),
+            ("100us", Some(100), 20),
+            ("99us", Some(198), 198),
+        ] {
+            let map =
+                json!({"cc": {"kind": "rcp"}, "clock_grain": grain}).as_object().expect("a table").clone();
+            let mut faults = Faults::default();
+            let transport = Transport::read(&mut Table::new("transport", &map, &mut faults), &map.clone());
+            let config = Config::new(&transport.expect("no fault"));
+            let mut sender = Sender::new(0, 0, &FlowInfo::default(), &config, Time::ZERO);
+            for (stamp, now) in [(100, 125), (200, 220), (300, 330)] {
+                sender.note_round_trip(us(stamp), us(now));
+            }
+            assert_eq!(sender.explicit.least_rtt, Span::us(20));
+            if let Some(sample) = sample {
+                sender.rtt.sample(Span::us(sample), &config.settings);
+            }
+            assert_eq!(sender.round_trip(&config), Span::us(round_trip), "{grain} {sample:?}");
+        }
+    }
+}

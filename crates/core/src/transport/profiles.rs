@@ -428,3 +428,7 @@ impl Transport {
             .collect()
     }
 }
+
+#[cfg(test)]
+#[path = "profiles/tests.rs"]
+mod tests;

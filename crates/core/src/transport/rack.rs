@@ -484,4 +484,105 @@ mod tests {
         assert_eq!(found, Found { bytes: MSS, again: Some(at(100)), wait: None });
         assert_eq!(rack.next_lost(), Some((0, MSS)));
     }
+
+    /// S.6.2 step 2: the answer to a segment that was sent again counts unless it may be the original's: by an older echo, or after less than the
+    /// least round trip. Where it counts, two that were sent earlier are lost.
+    #[test]
+    fn an_answer_that_may_be_the_originals_tells_nothing() {
+        let ps = Span::ps(1);
+        for (stamp, now, lost) in [
+            (at(100), at(110), 2 * MSS),
+            (at(100) - ps, at(110), 0),
+            (at(100) + ps, at(110), 2 * MSS),
+            (at(100), at(110) - ps, 0),
+        ] {
+            let mut rack = sent(3);
+            rack.on_round_trip(Span::ms(12));
+            rack.on_round_trip(Span::ms(10));
+            rack.on_round_trip(Span::ms(11));
+            rack.on_resend(0, at(100));
+            rack.on_ack(MSS, now, stamp);
+            assert_eq!(
+                (rack.look_for_losses(Span::ZERO, false, now).bytes, rack.least_rtt()),
+                (lost, Span::ms(10))
+            );
+        }
+    }
+
+    /// S.6.2 step 4: where sequence was kept so far, a window that losses may have waits for nothing; else a quarter of the least round trip,
+    /// and the smoothed one at most. Reordering is a segment, never sent again, that comes below the highest one.
+    #[test]
+    fn only_reordering_makes_repairs_wait() {
+        let (least, long) = (Span::ms(8), Span::ms(99));
+        let mut rack = sent(4);
+        sack(&mut rack, 0, 8);
+        sack(&mut rack, 1, 9);
+        let windows = |rack: &Rack| {
+            [rack.window(true, long), rack.window(false, long), rack.window(false, Span::ms(1))]
+        };
+        assert_eq!((rack.least_rtt(), rack.overtaken()), (least, 0));
+        assert_eq!(windows(&rack), [Span::ZERO, Span::ms(2), Span::ms(1)]);
+        sack(&mut rack, 3, 12);
+        assert_eq!(rack.overtaken(), 0);
+        sack(&mut rack, 2, 13);
+        assert_eq!(rack.overtaken(), 2 * MSS, "from its first byte to the highest one");
+        assert_eq!(windows(&rack), [Span::ms(2), Span::ms(2), Span::ms(1)]);
+    }
+
+    /// S.6.2, RACK_sent_after: of segments that left at once, the later number was sent later.
+    #[test]
+    fn numbers_order_what_left_at_once() {
+        let mut rack = Rack::default();
+        (0..3).for_each(|n| rack.on_send(n * MSS, (n + 1) * MSS, false, at(0)));
+        sack(&mut rack, 1, 10);
+        assert_eq!(rack.look_for_losses(Span::ZERO, false, at(10)), Found { bytes: MSS, ..Found::default() });
+        assert_eq!(rack.waiting(), [0]);
+    }
+
+    /// S.6.3: a timeout takes the oldest for lost, and what was sent a round trip ago or earlier. One of 10 ms is known, and five segments left a
+    /// millisecond apart.
+    #[test]
+    fn a_timeout_loses_what_is_a_round_trip_old() {
+        let mut rack = sent(5);
+        sack(&mut rack, 1, 11);
+        rack.probe = Some(Probe { end: 5 * MSS, again: true });
+        rack.on_timeout(at(13));
+        assert_eq!((rack.waiting(), rack.probe), (vec![0, 2 * MSS, 3 * MSS], None));
+        assert_eq!((rack.flight(5 * MSS), rack.sacked()), (MSS, MSS));
+        let mut young = sent(2);
+        young.on_round_trip(Span::ms(10));
+        sack(&mut young, 1, 11);
+        young.on_timeout(at(1));
+        assert_eq!(young.waiting(), [0], "the oldest, however young");
+    }
+
+    /// Linux `tcp_packets_in_flight`, `tcp_sacktag_one`: a probe of a segment that is not lost is in flight beside it, and when one of the two
+    /// has come the other still is.
+    #[test]
+    fn a_probe_is_in_flight_beside_its_segment() {
+        let mut rack = sent(2);
+        rack.on_resend(MSS, at(50));
+        assert_eq!((rack.flight(2 * MSS), rack.lost_and_resent(), rack.has_lost()), (3 * MSS, [0, 1], false));
+        sack(&mut rack, 1, 60);
+        assert_eq!((rack.flight(2 * MSS), rack.sacked(), rack.sacked_segments()), (2 * MSS, MSS, 1));
+        rack.on_ack(2 * MSS, at(61), at(50));
+        assert_eq!((rack.flight(0), rack.outstanding(), rack.last()), (0, 0, None));
+    }
+
+    /// A part of the oldest segment is acknowledged: it begins there, and a repair of it is still one. A FIN's number needs no report by SACK.
+    #[test]
+    fn a_part_of_a_segment_is_taken_off() {
+        let mut rack = sent(2);
+        rack.on_send(2 * MSS, 3 * MSS + 1, true, at(2));
+        sack(&mut rack, 2, 12);
+        assert_eq!((rack.sacked(), rack.last()), (MSS + 1, Some((2 * MSS, 3 * MSS + 1))));
+        rack.look_for_losses(Span::ZERO, false, at(12));
+        rack.on_resend(0, at(20));
+        rack.on_ack(400, at(21), at(0));
+        assert_eq!((rack.oldest_sent(), rack.outstanding(), rack.is_single()), (Some(at(20)), 3, false));
+        // 600 bytes of the first are sent again, the second waits, the third has come.
+        assert_eq!((rack.flight(2601), rack.lost_and_resent(), rack.waiting()), (600, [2, 1], vec![MSS]));
+        rack.on_ack(2 * MSS, at(30), at(20));
+        assert!(rack.is_single());
+    }
 }

@@ -355,3 +355,73 @@ impl Sender {
         self.forget_flight(before);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Params;
+    use shallows_units::{Bytes, Size};
+
+    fn resumption(phase: Phase, rtts: Option<(Span, Span)>) -> Resumption {
+        let saved = Saved { jump: 50_000, rtt: Span::us(100) };
+        let since = Time::ZERO + Span::us(7);
+        let (initial_end, jump) = (None, 50_000);
+        Resumption { saved, phase, initial_end, rtts, since, pipe_size: 0, jump, first: 0, last: 0, held: 0 }
+    }
+
+    /// RFC 9959 s.3.3: `jump_cwnd` = min(max_jump, saved_cwnd / 2).
+    #[test]
+    fn a_jump_is_half_of_the_saved_window_or_its_bound() {
+        let saved = |cwnd: Option<u64>, most: Option<u64>, rtt: Option<Span>| {
+            let size = |bytes: u64| Size::Bytes(Bytes(bytes));
+            let settings = TransportSettings {
+                saved_cwnd: cwnd.map(size),
+                max_jump: most.map(size),
+                saved_rtt: rtt,
+                ..TransportSettings::defaults()
+            };
+            (settings.first_jump(), Saved::of(&settings).is_some(), Resumption::begin(&settings).is_some())
+        };
+        let rtt = Some(Span::us(100));
+        assert_eq!(saved(Some(100_001), None, rtt), (50_000, true, true));
+        assert_eq!(saved(Some(100_000), Some(49_999), rtt), (49_999, true, true));
+        assert_eq!(saved(Some(100_000), Some(50_001), rtt), (50_000, true, true));
+        assert_eq!(saved(Some(100_000), None, None), (0, false, false));
+        assert_eq!(saved(None, None, rtt), (0, false, false));
+    }
+
+    /// RFC 9959 s.4.2.1: the path is another if a round trip is at most half of the saved one, or more than ten of them.
+    #[test]
+    fn a_round_trip_between_half_and_ten_saved_ones_confirms_the_path() {
+        let saved = Saved { jump: 1, rtt: Span::us(100) };
+        let ps = |offset: i64, us: u64| Span::ps((Span::us(us).as_ps() as i64 + offset) as u64);
+        assert_eq!([-1, 0, 1].map(|off| saved.is_too_short(ps(off, 50))), [true, true, false]);
+        assert_eq!([-1, 0, 1].map(|off| saved.is_too_long(ps(off, 1000))), [false, false, true]);
+    }
+
+    /// RFC 9959 s.4.3.2: unvalidated packets leave at the pace of the jump in a round trip, the latest one, and no others wait.
+    #[test]
+    fn unvalidated_packets_fill_the_latest_round_trip() {
+        let rtts = Some((Span::us(80), Span::us(100)));
+        let interval = |phase, size| resumption(phase, rtts).interval(size);
+        assert_eq!(interval(Phase::Unvalidated, 1000), Span::us(2));
+        assert_eq!(interval(Phase::Unvalidated, 50_000), Span::us(100));
+        // A part of a picosecond counts as one.
+        let third =
+            Resumption { jump: 3, ..resumption(Phase::Unvalidated, Some((Span::ps(1), Span::ps(1)))) };
+        assert_eq!([1, 2, 3, 4].map(|size| third.interval(size)), [1, 1, 1, 2].map(Span::ps));
+        for phase in [Phase::Reconnaissance, Phase::Validating, Phase::SafeRetreat] {
+            assert_eq!(interval(phase, 1000), Span::ZERO);
+        }
+        assert_eq!(resumption(Phase::Unvalidated, None).interval(1000), Span::ZERO);
+    }
+
+    /// RFC 9959 s.3.3: the jump lasts for a round trip, and is over when more has passed.
+    #[test]
+    fn a_jump_lasts_a_round_trip() {
+        let resume = resumption(Phase::Unvalidated, Some((Span::us(80), Span::us(100))));
+        let end = Time::ZERO + Span::us(107);
+        assert_eq!([end, end + Span::ps(1)].map(|now| resume.is_over(now)), [false, true]);
+        assert!(!resumption(Phase::Unvalidated, None).is_over(Time::MAX));
+    }
+}

@@ -80,3 +80,58 @@ impl Sender {
 fn of_rate(rate: Rate) -> u64 {
     (rate.as_bps() / 8) >> PACING_SHIFT
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::FlowInfo;
+    use crate::params::{Faults, Table};
+    use crate::transport::Transport;
+    use serde_json::{Value, json};
+
+    /// A sender with so long a round trip, and its settings.
+    fn sender(cc: Value, changes: Value, srtt: Span) -> (Sender, Config) {
+        let mut map = json!({"cc": cc}).as_object().expect("a table").clone();
+        map.extend(changes.as_object().expect("a table").clone());
+        let mut faults = Faults::default();
+        let transport = Transport::read(&mut Table::new("transport", &map, &mut faults), &map.clone());
+        let config = Config::new(&transport.expect("no fault"));
+        let mut sender = Sender::new(0, 0, &FlowInfo::default(), &config, Time::ZERO);
+        if srtt > Span::ZERO {
+            sender.rtt.sample(srtt, &config.settings);
+        }
+        (sender, config)
+    }
+
+    /// Linux tcp_update_pacing_rate and tcp_small_queue_check: the window, or the outstanding data if that is more, twice in slow start below half of
+    /// ssthresh and 1.2 times else, by the round trip, times 1/1024 s; two packets at least, and the fixed limit at most.
+    #[test]
+    fn a_port_takes_a_1024th_of_a_second_of_the_window() {
+        const MOST: u64 = 4 << 20;
+        let limit = |changes: Value, srtt: Span, most: u64, outstanding: u64| {
+            let (sender, config) = sender(json!({"kind": "newreno"}), changes, srtt);
+            sender.port_limit(most, outstanding, &config)
+        };
+        let ms = Span::ms(1);
+        // Ten segments of 1460 bytes a millisecond.
+        let per_s = 14_600 * 1000;
+        assert_eq!(limit(json!({}), ms, MOST, 0), per_s * 2 / 1024);
+        assert_eq!(limit(json!({}), ms, MOST, 20_000), 20_000 * 1000 * 2 / 1024);
+        assert_eq!(limit(json!({}), ms, 10_000, 0), 10_000);
+        assert_eq!(limit(json!({"initial_ssthresh": "29201B"}), ms, MOST, 0), per_s * 2 / 1024);
+        assert_eq!(limit(json!({"initial_ssthresh": "29200B"}), ms, MOST, 0), per_s * 12 / 10 / 1024);
+        // Nothing is known of the path, or it is long: two packets, or two bursts, always may.
+        assert_eq!(limit(json!({}), Span::ZERO, MOST, 0), MOST);
+        assert_eq!(limit(json!({}), Span::s(1), MOST, 0), 2 * 1500);
+        assert_eq!(limit(json!({"burst": 4}), Span::s(1), MOST, 0), 2 * 4 * 1500);
+    }
+
+    /// sk_pacing_rate: a sender with a pace has a 1024th of a second of it, two packets at least, and the fixed limit does not bind it.
+    #[test]
+    fn a_port_takes_a_1024th_of_a_second_of_the_pace() {
+        for (rate, want) in [("1Gbps", 125_000_000 / 1024), ("1Mbps", 3000)] {
+            let (sender, config) = sender(json!({"kind": "cbr", "rate": rate}), json!({}), Span::ms(1));
+            assert_eq!(sender.port_limit(1, 0, &config), want, "{rate}");
+        }
+    }
+}

@@ -65,3 +65,17 @@ impl Sender {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Linux tcp_is_cwnd_limited: a window that was full may grow; in slow start one below twice the most that was out.
+    #[test]
+    fn slow_start_grows_to_twice_what_was_out() {
+        let usage = |limited| Usage { limited, most_out: 5, ..Usage::default() };
+        assert_eq!([9, 10, 11].map(|cwnd| usage(false).lets_grow(true, cwnd)), [true, false, false]);
+        assert_eq!([9, 10, 11].map(|cwnd| usage(false).lets_grow(false, cwnd)), [false; 3]);
+        assert_eq!([9, 11].map(|cwnd| usage(true).lets_grow(false, cwnd)), [true; 2]);
+    }
+}

@@ -283,6 +283,23 @@ fn hpcc_rests_at_its_fixed_point_with_few_packets_a_flow() {
     }
 }
 
+/// Li 2019 s.4.1: an acknowledgement carries the telemetry of the packet that it answers, two bytes and eight for each hop, here the switch. So do those
+/// about a gap, which with IRN name the packet too.
+#[test]
+fn answers_carry_the_telemetry_of_their_packets() {
+    for (repair, lost) in [("go-back-n", vec![]), ("go-back-n", vec![2]), ("irn", vec![2])] {
+        let changes = json!({"port_control": "hpcc", "port": {"s0->switch": {"drop_packets": lost}}});
+        let transport = json!({"cc": {"kind": "hpcc", "base_rtt": "60us"}, "repair": repair});
+        let done = watch(message(4, transport, changes), &["r0->switch"]);
+        let mut sizes: Vec<u64> = done.sent("r0->switch").iter().map(|sent| sent.bytes).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let ack = ACK + 2 + 8;
+        let want = if repair == "irn" { vec![ack, ack + 4] } else { vec![ack] };
+        assert_eq!(sizes, want, "{repair} {lost:?}");
+    }
+}
+
 /// TCP's settings are not a queue pair's, nor are controls that read marks or headers from acknowledgements; both are
 /// refused by name, as are settings of the other repair.
 #[test]

@@ -273,6 +273,20 @@ fn values_rest_while_their_way_is_dead() {
     assert!(by_way(&repaired) > 1000.0, "{}", by_way(&repaired));
 }
 
+/// A value that rests is probed while data has no answer, and no longer: over links of 600 us a packet's first answer comes after two timers
+/// of 1 ms, the packet's own and the first probe's. So the packet goes twice and two probes leave. The answer to the first probe comes a
+/// millisecond later, when all has arrived, and brings no third.
+#[test]
+fn nothing_is_probed_for_when_all_has_arrived() {
+    let changes = json!({
+        "topology": {"delay": "600us"},
+        "transport": {"entropy": "states", "timeout": "1ms"},
+    });
+    let done = run(incast(1, 1, changes));
+    assert_eq!([done.flow("retransmissions"), done.flow("timeouts")], [1.0, 1.0]);
+    assert_eq!(done.flow("packets_sent"), 4.0);
+}
+
 /// Thresholds as shares of the bandwidth-delay product are those bytes: of the longest path's round trip, and of the rate that two hosts
 /// can have between them. The resolved record has bytes, and resolves to itself.
 #[test]

@@ -215,4 +215,104 @@ mod tests {
         requests.hold();
         assert_eq!(requests.at(Some(Rate::mbps(2336))), due);
     }
+
+    const ROUND: Span = Span::us(10);
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Span::us(us)
+    }
+
+    fn packet(kind: Kind, remaining: u64) -> Outgoing {
+        Outgoing { kind, again: false, remaining, srtt: ROUND }
+    }
+
+    /// A SYN asks where it knows a size, and at once again with the first data; then a packet asks once a round, from the moment on at which
+    /// it is due; the FIN is the last, and of each the time of the one before is known.
+    #[test]
+    fn packets_ask_once_a_round_between_join_and_leave() {
+        let mut unknown = Requests::new(None, 1460, Time::ZERO);
+        assert_eq!(unknown.turn(&packet(Kind::Syn, 0), at(1)), None);
+        assert_eq!(unknown.turn(&packet(Kind::Data, 5000), at(2)), Some((Turn::Join, Time::ZERO)));
+        assert_eq!(unknown.remaining(), 5000);
+
+        let mut known = Requests::new(Some(9000), 1460, Time::ZERO);
+        assert_eq!(known.turn(&packet(Kind::Syn, 0), at(1)), Some((Turn::Join, Time::ZERO)));
+        assert_eq!((known.remaining(), known.at(None)), (9000, at(1)));
+        assert_eq!(known.turn(&packet(Kind::Data, 9000), at(3)), Some((Turn::Renew, at(1))));
+        known.echoed(ROUND, true, at(4));
+        let early = at(13) - Span::ps(1);
+        assert_eq!(known.turn(&packet(Kind::Data, 7000), early), None);
+        assert_eq!(known.remaining(), 7000);
+        assert_eq!(known.turn(&packet(Kind::Data, 7000), at(13)), Some((Turn::Renew, at(3))));
+        assert_eq!(known.turn(&packet(Kind::Fin, 0), at(14)), Some((Turn::Leave, at(13))));
+        assert_eq!(known.turn(&packet(Kind::Data, 0), at(99)), None);
+        assert_eq!(known.at(None), Time::MAX);
+    }
+
+    /// A rate is valid for four rounds after its echo: of the requests', or of the sender's round trips where those are longer. Then only headers leave.
+    #[test]
+    fn a_rate_that_is_not_renewed_ends_after_four_rounds() {
+        for (srtt, until) in [(10, 45), (20, 85), (5, 45)] {
+            for (late, pauses) in [(Span::ZERO, false), (Span::ps(1), true)] {
+                let mut requests = asked();
+                let data = Outgoing { srtt: Span::us(srtt), ..packet(Kind::Data, 1000) };
+                assert!(requests.turn(&data, at(until) + late).is_some());
+                assert_eq!(requests.paused(), pauses, "{srtt} {late}");
+            }
+        }
+        // A rate comes back by an echo that brings one.
+        let mut requests = asked();
+        requests.hold();
+        requests.echoed(ROUND, false, at(50));
+        assert!(requests.paused());
+        requests.echoed(ROUND, true, at(51));
+        assert!(!requests.paused());
+    }
+
+    /// A patient one waits four rounds for an answer, which then counts from its request. Meanwhile its last two segments wait, so that its
+    /// FIN can take all grants back.
+    #[test]
+    fn a_patient_one_waits_for_its_answer() {
+        let patient = |remaining: u64| {
+            let mut requests = Requests::new(Some(remaining), 1460, Time::ZERO).patient();
+            assert!(requests.turn(&packet(Kind::Data, remaining), at(1)).is_some());
+            assert_eq!(requests.at(None), at(1) + ROUND * 4);
+            requests.echoed(ROUND, true, at(8));
+            assert_eq!((requests.paused(), requests.at(None)), (false, at(11)));
+            assert!(requests.turn(&packet(Kind::Data, remaining), at(11)).is_some());
+            requests
+        };
+        assert!(patient(2920).paused() && !patient(2921).paused());
+        let mut answered = patient(2920);
+        answered.echoed(ROUND, true, at(12));
+        assert!(!answered.paused());
+        // An answer that has not come by the next request is taken for lost.
+        let mut lost = patient(2920);
+        lost.ask_now(false, at(20));
+        assert!(lost.turn(&packet(Kind::Data, 2920), at(20)).is_some());
+        assert!(!lost.paused());
+    }
+
+    /// A patient flow asks no more where all will have left within three rounds: one to leave, one under way, one by which the answer may be
+    /// late. 1460 bytes take a round at 1168 Mb/s.
+    #[test]
+    fn a_patient_flow_near_its_end_asks_no_more() {
+        let rate = Some(Rate::mbps(1168));
+        let ends = |remaining: u64, patient: bool| {
+            let requests = Requests::new(Some(remaining), 1460, Time::ZERO);
+            let mut requests = if patient { requests.patient() } else { requests };
+            assert!(requests.turn(&packet(Kind::Data, remaining), at(1)).is_some());
+            requests.echoed(ROUND, true, at(8));
+            [requests.ends_within_a_round(rate), requests.ends_within_a_round(None)]
+        };
+        assert_eq!(ends(4380, true), [true, false]);
+        assert_eq!(ends(4381, true), [false; 2]);
+        assert_eq!(ends(4380, false), [false; 2]);
+        let mut paused = Requests::new(Some(1), 1460, Time::ZERO).patient();
+        assert!(!paused.ends_within_a_round(rate), "no rate yet");
+        paused.echoed(ROUND, true, at(8));
+        assert!(paused.ends_within_a_round(rate));
+        paused.rest();
+        assert_eq!(paused.at(None), Time::MAX);
+    }
 }

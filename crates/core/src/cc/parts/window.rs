@@ -392,6 +392,25 @@ pub(crate) mod tests {
         assert_eq!(grown(Growth::Bytes, &slow, 6000, 6000), (16_000.0, AFTER_TIMEOUT));
     }
 
+    /// RFC 3465 s.2.1 counts the bytes that are newly acknowledged, of which some may have been reported by SACK before. s.2.3 asks for
+    /// more caution after a timeout alone, Linux always. Counting acknowledgements takes each for a segment.
+    #[test]
+    fn what_sack_reported_before_counts_where_no_caution_is_asked_for() {
+        let counted = |growth, arithmetic, after_timeout| {
+            let rules = WindowRules { growth, arithmetic, ..rules() };
+            rules.counted(&Ack { delivered: 3000, after_timeout, ..ack(5000) })
+        };
+        use Arithmetic::{Exact, Linux};
+        assert_eq!(counted(Growth::Bytes, Exact, false), 5000.0);
+        assert_eq!(counted(Growth::Bytes, Exact, true), 3000.0);
+        assert_eq!([false, true].map(|after| counted(Growth::Bytes, Linux, after)), [3000.0; 2]);
+        assert_eq!([Exact, Linux].map(|each| counted(Growth::Delivered, each, false)), [3000.0; 2]);
+        assert_eq!([Exact, Linux].map(|each| counted(Growth::Acks, each, true)), [1000.0; 2]);
+        // More was delivered than is acknowledged by number: SACK is the first to report it, and it does not count twice.
+        let rules = WindowRules { arithmetic: Linux, ..rules() };
+        assert_eq!(rules.counted(&Ack { delivered: 9000, ..ack(5000) }), 5000.0);
+    }
+
     /// Linux `tcp_reno_ssthresh`: max(cwnd >> 1, 2), of a window of which less may be in use.
     #[test]
     fn in_linuxs_arithmetic_a_loss_halves_the_window_in_whole_segments() {

@@ -87,3 +87,93 @@ impl<A: Admission + Send> QueueDisc for Fifo<A> {
         self.admission.observe(put);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::tests::packet;
+    use crate::packet::{DropWhy, Flags};
+    use shallows_units::Time;
+
+    /// Notes what it is asked: drops packets of 9 bytes, marks those of 8.
+    #[derive(Default)]
+    struct Spy {
+        met: Vec<(u64, u64, u64, Time)>,
+        rate: Option<Rate>,
+    }
+
+    impl Admission for Spy {
+        fn admit(&mut self, packet: &Packet, backlog: Backlog, _now: Time) -> Verdict {
+            self.met.push((backlog.packets, backlog.bytes, backlog.serving, backlog.free_at));
+            match packet.size {
+                9 => Verdict::Drop(DropWhy::Full),
+                8 => Verdict::Mark,
+                _ => Verdict::Pass,
+            }
+        }
+        fn rate_changes(&mut self, rate: Rate) {
+            self.rate = Some(rate);
+        }
+        fn observe(&self, put: &mut dyn FnMut(&'static str, f64)) {
+            put("met", self.met.len() as f64);
+        }
+    }
+
+    /// At 1 Gb/s a byte takes 8 ns. The admission meets what stands with the packet in transmission, and learns when the transmitter will
+    /// have sent all of it; at another rate what stands takes another time.
+    #[test]
+    fn an_admission_meets_what_stands_and_when_that_has_left() {
+        let at = |ns: u64| Time::ZERO + Span::ns(ns);
+        let mut fifo = Fifo::new(Spy::default(), Rate::gbps(1));
+        let mut dropped = vec![];
+        let mut cx = QueueCx::new(at(5), 100, at(805), &mut dropped);
+        for size in [1000, 9, 500, 10] {
+            fifo.enqueue(packet(size), &mut cx);
+        }
+        let serving = 100;
+        let met = |fifo: &Fifo<Spy>, from: usize| fifo.admission.met[from..].to_vec();
+        assert_eq!(
+            met(&fifo, 0),
+            [
+                (1, 100, serving, at(805)),
+                (2, 1100, serving, at(805 + 8000)),
+                (2, 1100, serving, at(805 + 8000)),
+                (3, 1600, serving, at(805 + 12_000)),
+            ]
+        );
+        fifo.rate_changes(Rate::gbps(2));
+        assert_eq!(fifo.admission.rate, Some(Rate::gbps(2)));
+        assert_eq!(fifo.dequeue(&mut cx).map(|packet| packet.size), Some(1000));
+        let backlog = fifo.backlog();
+        assert_eq!((backlog.packets, backlog.bytes, fifo.decides_at_arrival()), (2, 510, true));
+        cx.serving = 0;
+        cx.free_at = Time::ZERO;
+        fifo.enqueue(Packet { flags: Flags::ECT0, ..packet(8) }, &mut cx);
+        assert_eq!(met(&fifo, 4), [(2, 510, 0, at(5 + 510 * 4))]);
+        let flags = std::iter::from_fn(|| fifo.dequeue(&mut cx)).map(|packet| packet.flags.any(Flags::CE));
+        assert_eq!(flags.collect::<Vec<_>>(), [false, false, true]);
+        let mut seen = vec![];
+        fifo.observe(&mut |name, value| seen.push((name, value)));
+        assert_eq!(seen, [("met", 5.0)]);
+        assert_eq!(dropped.iter().map(|(packet, _)| packet.size).collect::<Vec<_>>(), [9]);
+    }
+
+    /// A packet that comes to a free transmitter meets an empty port: it leaves, marked or not, or is dropped.
+    #[test]
+    fn a_packet_that_passes_meets_an_empty_port() {
+        let free_at = Time::ZERO + Span::ns(3);
+        let mut fifo = Fifo::new(Spy::default(), Rate::gbps(1));
+        let mut dropped = vec![];
+        let mut cx = QueueCx::new(Time::ZERO + Span::ns(7), 0, free_at, &mut dropped);
+        for (size, passing, marked) in
+            [(1000, Passing::Sent, false), (8, Passing::Sent, true), (9, Passing::Dropped, false)]
+        {
+            let mut packet = Packet { flags: Flags::ECT0, ..packet(size) };
+            assert_eq!(fifo.pass(&mut packet, &mut cx), passing);
+            assert_eq!(packet.flags.any(Flags::CE), marked);
+        }
+        assert_eq!(fifo.admission.met, [(0, 0, 0, free_at); 3]);
+        assert_eq!((fifo.backlog().packets, cx.marked()), (0, 1));
+        assert_eq!(dropped.len(), 1);
+    }
+}

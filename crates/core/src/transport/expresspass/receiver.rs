@@ -215,3 +215,75 @@ impl CreditReceiver {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{Faults, Table};
+    use crate::transport::Transport;
+    use serde_json::json;
+
+    fn ms(ms: u64) -> Time {
+        Time::ZERO + Span::ms(ms)
+    }
+
+    /// A receiver at 10 Gb/s that has sent credits 0 to 9, the last five of which at 5 to 9 ms, and knows of all before.
+    fn receiver() -> CreditReceiver {
+        let map = json!({"profile": "expresspass", "cc": {"kind": "line-rate"}});
+        let map = map.as_object().expect("a table").clone();
+        let mut faults = Faults::default();
+        let transport = Transport::read(&mut Table::new("transport", &map, &mut faults), &map.clone());
+        let config = Config::new(&transport.expect("no fault"));
+        let mut receiver = CreditReceiver::new(0, 0, &config, Rate::gbps(10));
+        (receiver.unknown, receiver.number) = (5, 10);
+        receiver.sent_at.extend((5..10).map(ms));
+        receiver
+    }
+
+    /// Cho 2017 s.3.1: a credit of 84 bytes and the packet of 1538 that it asks for have the link's time together.
+    #[test]
+    fn credits_fill_the_link_with_their_packets() {
+        let most = receiver().most;
+        assert!((most * (84.0 + 1538.0) * 8.0 / 10e9 - 1.0).abs() < 1e-6, "{most}");
+    }
+
+    /// Cho 2017 s.3.2: credits keep their order, so that data for one shows those between it and the last one to be dropped. The round trip is from
+    /// its sending, smoothed by 0.2.
+    #[test]
+    fn data_for_a_credit_shows_which_were_dropped() {
+        let mut receiver = receiver();
+        receiver.note_credit(7, ms(20));
+        assert_eq!((receiver.period, receiver.unknown, receiver.sent_at.len()), ((2, 3), 8, 2));
+        assert_eq!(receiver.rtt, Some(Span::ms(13)));
+        // One of before, and one that was never sent, say nothing.
+        for number in [4, 7, 10] {
+            receiver.note_credit(number, ms(25));
+        }
+        assert_eq!((receiver.period, receiver.unknown, receiver.rtt), ((2, 3), 8, Some(Span::ms(13))));
+        receiver.note_credit(8, ms(30));
+        assert_eq!((receiver.period, receiver.unknown), ((2, 4), 9));
+        let smooth = (0.8 * 13.0 + 0.2 * 22.0) * 1e9;
+        assert!((receiver.rtt.expect("one").as_ps() as f64 - smooth).abs() <= 1.0, "{:?}", receiver.rtt);
+        receiver.note_credit(9, ms(31));
+        assert_eq!((receiver.period, receiver.unknown, receiver.sent_at.len()), ((2, 5), 10, 0));
+    }
+
+    /// A period of own credits counts those from its first to its last alone, dropped or not.
+    #[test]
+    fn a_period_counts_its_own_credits() {
+        for (judged, number, period) in [
+            ((0, None), 9, (4, 5)),
+            ((6, None), 9, (3, 4)),
+            ((6, Some(10)), 9, (3, 4)),
+            ((6, Some(9)), 9, (3, 3)),
+            ((6, Some(8)), 9, (2, 2)),
+            ((7, Some(8)), 7, (0, 1)),
+            ((8, Some(9)), 7, (0, 0)),
+        ] {
+            let mut receiver = receiver();
+            receiver.judged = judged;
+            receiver.note_credit(number, ms(20));
+            assert_eq!(receiver.period, period, "{judged:?} {number}");
+        }
+    }
+}

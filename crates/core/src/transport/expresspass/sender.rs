@@ -228,3 +228,75 @@ impl CreditSender {
         self.set_timer();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::PathInfo;
+    use crate::params::{Faults, Table};
+    use crate::transport::Transport;
+    use serde_json::json;
+
+    fn sender(base_rtt: Span) -> CreditSender {
+        let map = json!({"profile": "expresspass", "cc": {"kind": "line-rate"}});
+        let map = map.as_object().expect("a table").clone();
+        let mut faults = Faults::default();
+        let transport = Transport::read(&mut Table::new("transport", &map, &mut faults), &map.clone());
+        let config = Config::new(&transport.expect("no fault"));
+        let info = FlowInfo::default();
+        let info = FlowInfo { path: PathInfo { base_rtt, ..info.path }, ..info };
+        CreditSender::new(0, 0, &info, &config, Time::ZERO)
+    }
+
+    fn us(us: u64) -> Time {
+        Time::ZERO + Span::us(us)
+    }
+
+    /// A sender waits for 1 ms, or two round trips of the path if they are longer; that doubles ten times at most, and ends when all has arrived.
+    #[test]
+    fn timers_double_and_are_no_shorter_than_two_round_trips() {
+        let timer = |base: u64, stage: Stage, timeouts: u32| {
+            let mut sender = sender(Span::us(base));
+            (sender.stage, sender.since, sender.timeouts_in_a_row) = (stage, us(7), timeouts);
+            sender.set_timer();
+            sender.wake_at()
+        };
+        assert_eq!([500, 501].map(|base| timer(base, Stage::Asked, 0)), [us(1007), us(1009)]);
+        assert_eq!([Stage::Served, Stage::Stopped].map(|stage| timer(10, stage, 1)), [us(2007); 2]);
+        assert_eq!([10, 11].map(|timeouts| timer(10, Stage::Asked, timeouts)), [us(1_024_007); 2]);
+        assert_eq!(timer(10, Stage::Idle, 0), Time::MAX);
+    }
+
+    /// A gap that is reported goes again once a timeout: not while it does already, nor before the timeout is over, unless the receiver has got
+    /// beyond it.
+    #[test]
+    fn a_gap_goes_again_once_a_timeout() {
+        let mut sender = sender(Span::us(10));
+        sender.half.una = 1000;
+        sender.repair(5000, us(50));
+        assert_eq!(sender.again, (1000, 5000));
+        sender.again.0 = 4999;
+        sender.repair(6000, us(9999));
+        assert_eq!(sender.again, (4999, 5000));
+        sender.again.0 = 5000;
+        for (una, now, begins) in [(4999, 1049, false), (4999, 1050, true), (5000, 51, true)] {
+            let mut sender = self::sender(Span::us(10));
+            (sender.half.una, sender.again, sender.repaired) = (una, (5000, 5000), (5000, us(50)));
+            sender.repair(8000, us(now));
+            let want = if begins { ((una, 8000), (8000, us(now))) } else { ((5000, 5000), (5000, us(50))) };
+            assert_eq!((sender.again, sender.repaired), want, "{una} {now}");
+        }
+    }
+
+    /// Something is to be sent while a gap goes again or data is new; all between is in flight.
+    #[test]
+    fn gaps_and_new_data_are_to_be_sent() {
+        for (again, next, has) in
+            [((0, 0), 9000, false), ((0, 0), 8999, true), ((4, 5), 9000, true), ((5, 5), 9000, false)]
+        {
+            let mut sender = sender(Span::us(10));
+            (sender.half.written, sender.half.una, sender.again, sender.next) = (9000, 4, again, next);
+            assert_eq!((sender.has_data(), sender.flight(), sender.srtt()), (has, next - 4, None));
+        }
+    }
+}

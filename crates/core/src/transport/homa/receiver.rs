@@ -244,4 +244,61 @@ mod tests {
         let whole = HomaReceiver::new(0, 0);
         assert!(!whole.misses() && whole.missing(16).is_empty());
     }
+
+    /// S.3.3: the message with least left, of those to which something may still be granted; of two alike the older one.
+    #[test]
+    fn the_message_with_least_left_wants_a_grant() {
+        let mut receiver = HomaReceiver::new(0, 0);
+        assert_eq!(receiver.wants(), None);
+        let incoming = |end, granted, came| Incoming { end, granted, came };
+        receiver.messages.insert(0, incoming(9000, 9000, 8000));
+        assert_eq!(receiver.wants(), None, "all is granted");
+        receiver.messages.insert(9000, incoming(59_000, 20_000, 45_000));
+        receiver.messages.insert(59_000, incoming(65_000, 62_000, 1000));
+        receiver.messages.insert(65_000, incoming(71_000, 70_999, 1000));
+        assert_eq!(receiver.wants(), Some((5000, 9000)));
+        receiver.messages.remove(&9000);
+        assert_eq!(receiver.wants(), Some((5000, 59_000)));
+    }
+
+    /// S.3.7: a receiver asks 2 ms after the last packet, where something is granted and has not come; that doubles ten times at most.
+    #[test]
+    fn a_receiver_asks_while_something_is_missing() {
+        use crate::params::{Faults, Table};
+        use crate::transport::Transport;
+        use shallows_units::Span;
+        let map = serde_json::json!({"profile": "homa", "cc": {"kind": "line-rate"}});
+        let map = map.as_object().expect("a table").clone();
+        let mut faults = Faults::default();
+        let transport = Transport::read(&mut Table::new("transport", &map, &mut faults), &map.clone());
+        let config = Config::new(&transport.expect("no fault"));
+        let at = |us: u64| Time::ZERO + Span::us(us);
+        let timer = |start: u64, granted: u64, came: u64, asked: u32| {
+            let mut receiver = HomaReceiver::new(0, 0);
+            receiver.messages.insert(start, Incoming { end: start + 9000, granted: start + granted, came });
+            receiver.asked = asked;
+            receiver.set_timer(&config, at(5));
+            receiver.rto_at
+        };
+        assert_eq!([4999, 5000].map(|came| timer(70, 5000, came, 0)), [at(2005), Time::MAX]);
+        assert_eq!(
+            [1, 10, 11].map(|asked| timer(70, 5000, 0, asked)),
+            [at(4005), at(2_048_005), at(2_048_005)]
+        );
+    }
+
+    /// Bytes count once they have come; a gap that closes delivers what is behind it.
+    #[test]
+    fn a_gap_that_closes_delivers_what_is_behind_it() {
+        let mut receiver = HomaReceiver::new(0, 0);
+        for (first, beyond, next, arrived) in [
+            (0, 1000, 1000, 1000),
+            (2000, 3000, 1000, 2000),
+            (4000, 5000, 1000, 3000),
+            (1000, 2000, 3000, 4000),
+        ] {
+            receiver.take(first, beyond);
+            assert_eq!((receiver.next, receiver.arrived()), (next, arrived));
+        }
+    }
 }

@@ -294,12 +294,74 @@ mod tests {
     use serde_json::json;
 
     fn sender() -> HomaSender {
+        with_config().0
+    }
+
+    fn with_config() -> (HomaSender, Config) {
         let settings = json!({"profile": "homa", "cc": {"kind": "line-rate"}});
         let map = settings.as_object().expect("a table");
         let mut faults = Faults::default();
         let transport = Transport::read(&mut Table::new("transport", map, &mut faults), &map.clone());
         let config = Config::new(&transport.expect("no fault"));
-        HomaSender::new(0, 0, &FlowInfo::default(), &config, Time::ZERO)
+        (HomaSender::new(0, 0, &FlowInfo::default(), &config, Time::ZERO), config)
+    }
+
+    /// A message of `start` to `end` bytes, of which so much was sent and granted.
+    fn message(start: u64, end: u64, next: u64, granted: u64, known: bool) -> Outgoing {
+        Outgoing { start, end, next, granted, blind: granted, level: 0, known }
+    }
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Span::us(us)
+    }
+
+    /// S.3.2: of the messages that may send, the one with least left goes first, whatever its size; those that wait for a grant do not count.
+    #[test]
+    fn the_message_with_least_left_goes_first() {
+        let mut sender = sender();
+        assert_eq!((sender.ready(), sender.may_send(), sender.flight()), (None, false, 0));
+        sender.messages = vec![
+            message(0, 9000, 1000, 9000, true),
+            message(9000, 59_000, 52_000, 53_000, true),
+            message(59_000, 60_000, 59_500, 59_500, true),
+        ];
+        assert_eq!((sender.ready(), sender.may_send(), sender.flight()), (Some(1), true, 44_500));
+        sender.messages[1].next = 53_000;
+        assert_eq!(sender.ready(), Some(0));
+        sender.messages[0].next = 9000;
+        assert_eq!((sender.ready(), sender.may_send()), (None, false));
+        sender.again.add(0, 1000);
+        assert!(sender.may_send());
+    }
+
+    /// S.3.7: a receiver that knows of a message asks by itself. One that may not, or that may have all of it, is reminded after twice its own time of 2 ms,
+    /// which doubles ten times at most: by the first packet of each such message, unless something waits here.
+    #[test]
+    fn silent_messages_are_reminded_of() {
+        let (mut sender, config) = with_config();
+        let mut timer = |messages: Vec<Outgoing>, timeouts: u32| {
+            (sender.messages, sender.timeouts_in_a_row) = (messages, timeouts);
+            sender.set_timer(&config, at(7));
+            sender.half.rto_at
+        };
+        let asked_for = message(0, 9000, 5000, 5000, true);
+        assert_eq!(timer(vec![asked_for], 0), Time::MAX);
+        assert_eq!(timer(vec![Outgoing { known: false, ..asked_for }], 0), at(7 + 4000));
+        let whole = message(9000, 9500, 9500, 9500, true);
+        assert_eq!(timer(vec![asked_for, whole], 1), at(7 + 8000));
+        assert_eq!([10, 11].map(|n| timer(vec![whole], n)), [at(7 + 4_096_000); 2]);
+        let unknown = message(20_000, 29_000, 25_000, 25_000, false);
+        for (messages, again) in [
+            (vec![asked_for, whole, unknown], vec![(9000, 9500), (20_000, 21_440)]),
+            (vec![unknown, message(30_000, 39_000, 31_000, 32_000, false)], vec![]),
+        ] {
+            let (mut sender, config) = with_config();
+            sender.messages = messages;
+            sender.remind(&config);
+            assert_eq!(sender.again.iter().collect::<Vec<_>>(), again);
+            let count = u64::from(!again.is_empty());
+            assert_eq!((sender.half.counts.timeouts, u64::from(sender.timeouts_in_a_row)), (count, count));
+        }
     }
 
     /// Bytes that have come go no more. All others that were asked for still do: of other messages, and before and behind these.

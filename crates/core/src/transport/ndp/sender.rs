@@ -307,3 +307,172 @@ impl TakesTurns for NdpSender {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{Faults, Table};
+    use crate::transport::Transport;
+    use serde_json::json;
+
+    const MTU: u64 = 9000;
+
+    fn ms(ms: u64) -> Time {
+        Time::ZERO + Span::ms(ms)
+    }
+
+    /// A sender of ten full packets that has sent the first three, at 1, 2 and 3 ms, and all of its first window.
+    fn sender() -> (NdpSender, Config) {
+        let map =
+            json!({"profile": "ndp", "cc": {"kind": "line-rate"}}).as_object().expect("a table").clone();
+        let mut faults = Faults::default();
+        let transport = Transport::read(&mut Table::new("transport", &map, &mut faults), &map.clone());
+        let config = Config::new(&transport.expect("no fault"));
+        let mut sender = NdpSender::new(0, 0, &FlowInfo::default(), &config, Time::ZERO);
+        (sender.half.written, sender.next, sender.unpulled, sender.flight) = (10 * MTU, 3 * MTU, 0, 3 * MTU);
+        for n in 0..3 {
+            sender.unanswered.insert(n * MTU, (ms(n + 1), MTU));
+            sender.order.push_back((ms(n + 1), n * MTU));
+        }
+        (sender, config)
+    }
+
+    fn waiting(sender: &NdpSender) -> (Vec<u64>, Vec<u64>, u64) {
+        let in_packets = |seqs: Vec<u64>| seqs.iter().map(|seq| seq / MTU).collect();
+        let unanswered = in_packets(sender.unanswered.keys().copied().collect());
+        (unanswered, in_packets(sender.again.iter().copied().collect()), sender.flight / MTU)
+    }
+
+    /// Handley 2017 s.3.2.4, and the authors' simulator: a packet that came back goes at once if no other one will cause a pull, or if at least four
+    /// of the last twelve answers were acknowledgements.
+    #[test]
+    fn a_returned_packet_goes_at_once_where_it_is_alone_or_unlucky() {
+        let credit = |alone: bool, due: i64, unpulled: u64, answers: u16| {
+            let (mut sender, config) = sender();
+            if alone {
+                sender.take_unanswered(0);
+                sender.take_unanswered(MTU);
+            }
+            (sender.due, sender.unpulled, sender.answers) = (due, unpulled, answers);
+            sender.on_return(2 * MTU, &config);
+            assert_eq!(waiting(&sender).1, [2]);
+            assert_eq!(sender.answers, answers << 1, "no acknowledgement");
+            sender.on_return(2 * MTU, &config);
+            assert!(sender.credit <= 1, "once");
+            sender.credit
+        };
+        assert_eq!(credit(false, 0, 0, 0), 0);
+        assert_eq!([0b111, 0b1111].map(|answers| credit(false, 0, 0, answers)), [0, 1]);
+        // The thirteenth last answer counts no more.
+        assert_eq!(
+            [0b1000_0000_0111, 0b1_0000_0000_0111].map(|answers| credit(false, 0, 0, answers)),
+            [1, 0]
+        );
+        assert_eq!([-1, 0, 1].map(|due| credit(true, due, 0, 0)), [1, 1, 0]);
+        // While the first window lasts, its packets cause pulls.
+        assert_eq!(credit(true, 0, 1, 0), 0);
+        let (mut sender, config) = sender();
+        (sender.next, sender.unpulled, sender.flight) = (10 * MTU, 1, MTU);
+        sender.unanswered.retain(|seq, _| *seq == 2 * MTU);
+        sender.on_return(2 * MTU, &config);
+        assert_eq!(sender.credit, 1, "it has nothing new left");
+    }
+
+    /// An acknowledgement covers all below its number, and the packet of its block. Its pull is still to come, unless the receiver has said that none
+    /// is to come for packets so early.
+    #[test]
+    fn an_acknowledgement_takes_packets_off_and_announces_a_pull() {
+        let acked = |una: u64, block: Option<u64>, flushed: u64| {
+            let (mut sender, config) = sender();
+            sender.again.extend([3 * MTU, 4 * MTU]);
+            sender.flushed = flushed;
+            let mut about = Extension::default();
+            if let Some(first) = block {
+                (about.sack[0], about.blocks) = ((first * MTU, (first + 1) * MTU), 1);
+            }
+            let flags = Flags::ACK.with(Flags::REVERSE);
+            let packet = sender.half.packet(una * MTU, (64, flags), NONE, ms(4));
+            sender.on_ack(&packet, about, &config, ms(6));
+            assert_eq!((sender.answers, sender.half.counts.acks, sender.srtt()), (1, 1, Some(Span::ms(2))));
+            (waiting(&sender), sender.due, sender.sacked() / MTU, sender.half.una / MTU)
+        };
+        assert_eq!(acked(2, None, 0), ((vec![2], vec![3, 4], 1), 1, 0, 2));
+        assert_eq!(acked(0, Some(1), 0), ((vec![0, 2], vec![3, 4], 2), 1, 1, 0));
+        assert_eq!(acked(0, Some(3), 0), ((vec![0, 1, 2], vec![4], 3), 1, 1, 0));
+        assert_eq!(acked(4, None, 0), ((vec![], vec![4], 0), 1, 0, 4));
+        assert_eq!(acked(1, Some(1), 0), ((vec![2], vec![3, 4], 1), 1, 1, 1));
+        // The packet of the answer ended at its number, and has its block's first byte.
+        assert_eq!([2 * MTU - 1, 2 * MTU].map(|flushed| acked(2, None, flushed).1), [1, 0]);
+        assert_eq!([MTU, MTU + 1].map(|flushed| acked(0, Some(1), flushed).1), [1, 0]);
+    }
+
+    /// The oldest packet without an answer goes again 5 ms after it left the port, which doubles ten times at most; without any, one goes 100 ms
+    /// after the last answer if data waits.
+    #[test]
+    fn the_timer_is_the_oldest_packets_or_that_of_lost_pulls() {
+        let (mut sender, config) = sender();
+        let timer = |sender: &mut NdpSender, timeouts: u32, now: Time| {
+            sender.timeouts_in_a_row = timeouts;
+            sender.set_timer(&config, now);
+            sender.half.rto_at
+        };
+        assert_eq!(timer(&mut sender, 0, ms(3)), ms(1 + 5));
+        assert_eq!(timer(&mut sender, 1, ms(3)), ms(1 + 10));
+        assert_eq!([10, 11].map(|n| timer(&mut sender, n, ms(3))), [ms(1 + 5 * 1024); 2]);
+        assert_eq!(timer(&mut sender, 0, ms(9)), ms(9), "not before now");
+        sender.take_unanswered(0);
+        assert_eq!(timer(&mut sender, 0, ms(3)), ms(2 + 5));
+        // One that was sent again since counts from then.
+        sender.unanswered.insert(MTU, (ms(4), MTU));
+        sender.order.push_back((ms(4), MTU));
+        assert_eq!(timer(&mut sender, 0, ms(4)), ms(3 + 5));
+        sender.take_unanswered(2 * MTU);
+        assert_eq!(timer(&mut sender, 0, ms(4)), ms(4 + 5));
+        sender.take_unanswered(MTU);
+        sender.answered_at = ms(7);
+        assert_eq!([0, 2].map(|n| timer(&mut sender, n, ms(8))), [ms(7 + 100), ms(7 + 400)]);
+        sender.next = 10 * MTU;
+        assert_eq!(timer(&mut sender, 0, ms(8)), Time::MAX);
+        sender.again.insert(0);
+        assert_eq!(timer(&mut sender, 0, ms(8)), ms(107));
+    }
+
+    /// A timeout sends again what has waited for so long, the doubled time included. If nothing has, a pull was lost, and one packet goes.
+    #[test]
+    fn a_timeout_sends_again_what_is_late() {
+        for (in_a_row, now, again, credit) in [
+            (0, ms(6), vec![0], 1),
+            (0, ms(7), vec![0, 1], 2),
+            (1, ms(10), vec![], 1),
+            (1, ms(11), vec![0], 1),
+        ] {
+            let (mut sender, config) = sender();
+            sender.timeouts_in_a_row = in_a_row;
+            sender.on_timeout(&config, now);
+            let late = again.len() as u64;
+            assert_eq!((waiting(&sender).1, sender.credit, sender.flight / MTU), (again, credit, 3 - late));
+            assert_eq!((sender.timeouts_in_a_row, sender.half.counts.timeouts), (in_a_row + 1, 1));
+            assert_eq!(sender.answered_at, now);
+        }
+    }
+
+    /// A packet leaves for a pull, whether new or not, or as one of the first window, which are new.
+    #[test]
+    fn packets_leave_for_pulls_or_in_the_first_window() {
+        for (credit, unpulled, new, again, may) in [
+            (0, 0, true, true, false),
+            (1, 0, true, false, true),
+            (1, 0, false, true, true),
+            (1, 0, false, false, false),
+            (0, 1, true, false, true),
+            (0, 1, false, true, false),
+            (0, 1, false, false, false),
+        ] {
+            let (mut sender, _) = sender();
+            (sender.credit, sender.unpulled) = (credit, unpulled);
+            sender.next = if new { 9 * MTU } else { 10 * MTU };
+            sender.again.extend(again.then_some(0));
+            assert_eq!((sender.may_send(), sender.has_data()), (may, new || again));
+        }
+    }
+}

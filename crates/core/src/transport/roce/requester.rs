@@ -299,3 +299,103 @@ impl Requester {
         (self.half.una, self.next, self.asked) = (from, from, from);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::PathInfo;
+    use crate::params::{Faults, Table};
+    use crate::transport::Transport;
+    use serde_json::{Value, json};
+
+    /// A queue pair over a path of 10 Gb/s and this round trip. Its control has a window of ten packets of 1024 bytes.
+    fn requester(changes: Value, base_rtt: Span) -> (Requester, Config) {
+        let mut map =
+            json!({"profile": "roce", "cc": {"kind": "newreno"}}).as_object().expect("a table").clone();
+        map.extend(changes.as_object().expect("a table").clone());
+        let mut faults = Faults::default();
+        let transport = Transport::read(&mut Table::new("transport", &map, &mut faults), &map.clone());
+        let config = Config::new(&transport.expect("no fault"));
+        let info = FlowInfo::default();
+        let info = FlowInfo { path: PathInfo { base_rtt, ..info.path }, ..info };
+        (Requester::new(0, 0, &info, &config, Time::ZERO), config)
+    }
+
+    const RTT: Span = Span::us(100);
+
+    /// Mittal 2018: IRN bounds the packets in flight by the bandwidth-delay product, 125 000 bytes here, in packets of 1086 bytes on the wire; one that
+    /// is written counts payload. At least one may go.
+    #[test]
+    fn irn_bounds_packets_by_the_product() {
+        let bdp = |changes: Value| requester(changes, RTT).0.bdp;
+        assert_eq!(bdp(json!({})), None);
+        assert_eq!(bdp(json!({"repair": "irn"})), Some(125_000u64.div_ceil(1086)));
+        let written = |bytes: &str| bdp(json!({"repair": "irn", "bdp": bytes}));
+        assert_eq!(["9215B", "9216B", "1B"].map(written), [Some(8), Some(9), Some(1)]);
+    }
+
+    /// Mittal 2018: the timeout is the long one while at least `rto_low_packets` are in flight. Where it follows the path, it is no shorter than the short
+    /// one.
+    #[test]
+    fn few_packets_have_the_short_timeout() {
+        let timeouts = |changes: Value, rtt: Span| requester(changes, rtt).0.timeouts;
+        assert_eq!(timeouts(json!({"timeout": "4ms"}), RTT), [Span::ms(4); 2]);
+        let irn = json!({"repair": "irn"});
+        assert_eq!(timeouts(irn.clone(), RTT), [Span::us(100), Span::us(320)]);
+        let path = json!({"repair": "irn", "rto_high": "none"});
+        assert_eq!(timeouts(path.clone(), Span::us(99)), [Span::us(100); 2]);
+        assert_eq!(timeouts(path, Span::us(101)), [Span::us(100), Span::us(101)]);
+        for (sent, span) in [(2, 100), (3, 320)] {
+            let (mut requester, config) = requester(irn.clone(), RTT);
+            requester.sent = sent;
+            requester.restart_timer(&config, Time::ZERO + Span::us(5));
+            assert_eq!(requester.half.rto_at, Time::ZERO + Span::us(5 + span));
+        }
+        let (mut go_back, config) = requester(json!({"timeout": "4ms"}), RTT);
+        go_back.restart_timer(&config, Time::ZERO + Span::us(5));
+        assert_eq!(go_back.half.rto_at, Time::ZERO + Span::us(4005));
+    }
+
+    /// A packet asks where none may follow: at the end of what is posted, or of the window, 10 240 bytes; and after a timeout. A responder that answers
+    /// each packet need not be asked.
+    #[test]
+    fn the_last_packet_of_a_window_asks() {
+        let asks = |every: u64, una: u64, beyond: u64, written: u64, retries: u64| {
+            let (mut requester, config) = requester(json!({"ack_every": every}), RTT);
+            (requester.half.una, requester.half.written, requester.retries) = (una, written, retries);
+            requester.asks(beyond, &config)
+        };
+        assert_eq!([10_239, 10_240].map(|beyond| asks(4, 0, beyond, 99_999, 0)), [false, true]);
+        assert_eq!([11_239, 11_240].map(|beyond| asks(4, 1000, beyond, 99_999, 0)), [false, true]);
+        assert_eq!([4999, 5000].map(|beyond| asks(4, 0, beyond, 5000, 0)), [false, true]);
+        assert!(asks(4, 0, 1, 5000, 1));
+        assert!(!asks(1, 0, 10_240, 10_240, 1));
+    }
+
+    /// An answer comes for a packet that asked, or for the last of `ack_every`.
+    #[test]
+    fn an_answer_is_due_for_a_request_and_for_enough_packets() {
+        let due = |asked: u64, next: u64| {
+            let (mut requester, config) = requester(json!({"ack_every": 4}), RTT);
+            (requester.half.una, requester.asked, requester.next) = (1000, asked, next);
+            assert_eq!(requester.flight(), next - 1000);
+            requester.answer_is_due(&config)
+        };
+        assert_eq!([1000, 1001].map(|asked| due(asked, 1000)), [false, true]);
+        assert_eq!([4095, 4096].map(|flight| due(0, 1000 + flight)), [false, true]);
+    }
+
+    /// A packet that waits goes when the limiter and the port have let the last one out, unless the timer is first.
+    #[test]
+    fn a_waiting_packet_wakes_it_when_both_have_room() {
+        let us = |us: u64| Time::ZERO + Span::us(us);
+        for (waits, limiter, port, rto, wakes) in
+            [(false, 3, 4, 9, 9), (true, 3, 4, 9, 4), (true, 5, 4, 9, 5), (true, 3, 10, 9, 9)]
+        {
+            let (mut requester, _) = requester(json!({}), RTT);
+            (requester.turn.waits, requester.turn.at) = (waits, us(port));
+            (requester.limiter.at, requester.half.rto_at) = (us(limiter), us(rto));
+            assert_eq!(requester.wake_at(), us(wakes));
+        }
+    }
+}

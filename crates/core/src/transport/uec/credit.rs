@@ -29,6 +29,13 @@ fn most(rate: Rate, base: Span) -> u64 {
     (bits as u64 / 8).saturating_mul(HALVES) / 2
 }
 
+/// Flows of a card whose port has work for `before`, if it sends a full packet in `one`. Each flow has one packet in the port, so that
+/// whole packets are flows; one that is half out counts, and a header alone does not.
+pub fn flows_before(before: Span, one: Span) -> u64 {
+    let one = one.as_ps().max(1);
+    (before.as_ps() + one / 2) / one
+}
+
 /// The bytes that a source wants to send.
 #[derive(Debug, Clone, Copy)]
 pub struct Want {
@@ -246,6 +253,20 @@ mod tests {
         let mut purse = Purse::new(RATE, BASE, 4160);
         assert_eq!(purse.ask(want(1, u64::MAX), Time::ZERO), 4160u64.div_ceil(256));
         assert_eq!(purse.ask(want(0, u64::MAX), Time::ZERO), 4160u64.div_ceil(256), "never less than before");
+    }
+
+    /// Nine flows that each have a packet in the port are nine, from the moment at which the first half of the first has left its
+    /// port on; 64 bytes of headers behind them are no flow.
+    #[test]
+    fn packets_before_it_are_the_other_flows_of_a_card() {
+        let (full, header) = (RATE.transmit(Bytes(4160)), RATE.transmit(Bytes(64)));
+        assert_eq!([flows_before(Span::ZERO, full), flows_before(header, full)], [0, 0]);
+        assert_eq!([flows_before(full * 9, full), flows_before(full * 9 + header, full)], [9, 9]);
+        let half = Span::ps(full.as_ps() / 2);
+        assert_eq!(flows_before(full * 8 + half, full), 9);
+        assert_eq!(flows_before(full * 8 + half - Span::ps(1), full), 8);
+        // A rate so high that a packet takes no time.
+        assert_eq!(flows_before(Span::ps(3), Span::ZERO), 3);
     }
 
     /// With credit it need not ask. Its receiver knows a want or does not.

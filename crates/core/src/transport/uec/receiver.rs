@@ -218,3 +218,55 @@ impl UecReceiver {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{Faults, Table};
+    use crate::transport::Transport;
+
+    const MTU: u64 = 4096;
+
+    fn receiver() -> UecReceiver {
+        let map = serde_json::json!({"profile": "uec", "cc": {"kind": "nscc"}});
+        let map = map.as_object().expect("a table").clone();
+        let mut faults = Faults::default();
+        let transport = Transport::read(&mut Table::new("transport", &map, &mut faults), &map.clone());
+        let config = Config::new(&transport.expect("no fault"));
+        UecReceiver::new(0, 0, &config, (Rate::gbps(100), Span::us(10)))
+    }
+
+    /// Bytes are new once, in order or not, and a gap that closes delivers what is behind it.
+    #[test]
+    fn bytes_are_new_once() {
+        let mut receiver = receiver();
+        for (first, new, next, arrived) in [
+            (1, true, 0, 1),
+            (1, false, 0, 1),
+            (3, true, 0, 2),
+            (0, true, 2, 3),
+            (1, false, 2, 3),
+            (2, true, 4, 4),
+        ] {
+            assert_eq!(receiver.keep(first * MTU, (first + 1) * MTU), new, "{first}");
+            assert_eq!((receiver.next / MTU, receiver.arrived() / MTU), (next, arrived), "{first}");
+        }
+    }
+
+    /// UE 1.0.3 s.3.5: a map of 64 packets shows what is there beyond the next byte expected, or, if the packet that it answers is further, has that in its
+    /// middle. A packet that is there in part is not.
+    #[test]
+    fn a_map_shows_sixty_four_packets() {
+        let mut receiver = receiver();
+        receiver.next = 100;
+        let base = |seq: u64| (receiver.base(100 + seq, MTU) - 100) as f64 / MTU as f64;
+        assert_eq!([0, 63 * MTU, 64 * MTU - 1].map(base), [0.0; 3]);
+        assert_eq!([64, 65, 100].map(|ahead| base(ahead * MTU)), [32.0, 33.0, 68.0]);
+        assert_eq!((receiver.base(0, MTU), receiver.map(100, MTU)), (100, 0));
+        for (place, bytes) in [(1, MTU), (2, MTU - 1), (5, MTU + 1), (63, MTU), (64, MTU)] {
+            receiver.keep(100 + place * MTU, 100 + place * MTU + bytes);
+        }
+        assert_eq!(receiver.map(100, MTU), 1 << 63 | 1 << 5 | 1 << 1);
+        assert_eq!(receiver.map(100 + 32 * MTU, MTU), 1 << 32 | 1 << 31);
+    }
+}

@@ -3,7 +3,7 @@
 //! Source: as `mod.rs`; UE 1.0.3 s.3.6.13.5 for what may be sent and what asks for an answer, s.3.5 for timers.
 
 use super::card::Card;
-use super::credit::{Purse, Want};
+use super::credit::{Purse, Want, flows_before};
 use super::round_trips::RoundTrips;
 use super::sleek::Sleek;
 use super::wire::{ASKS, AT_LAST_HOP, CONTROL, MAP, MARK, PROBE, PULL, Report, UNIT, is_nack, want};
@@ -342,11 +342,9 @@ impl UecSender {
         // More than a window of them is bounded anyway.
         let again = self.again.values().take(4096);
         let again: u64 = again.map(|again| again.payload + config.rules.overhead).sum();
-        // Each flow of a card has one packet in its port, so that those before this one are the other flows that send.
         let (before, rate) =
             link.map_or_else(|| (net.sent_by(self.half.flow) - net.now, self.line), |link| net.work_at(link));
-        let one = rate.transmit(Bytes(packet)).as_ps().max(1);
-        let others = (before.as_ps() + one / 2) / one;
+        let others = flows_before(before, rate.transmit(Bytes(packet)));
         Want { backlog: fresh.saturating_add(again), window: self.half.window.bytes(), packet, others }
     }
 
@@ -581,6 +579,212 @@ impl TakesTurns for UecSender {
             let (timeouts, before) = (sent.timeouts + 1, sent.before + 1);
             self.again.insert(seq, Again { payload: sent.payload, timeouts, before });
             self.half.window.with_cc(&config.rules, now, |cc, cx| cc.on_lost_packet(bytes, cx));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{Faults, Table};
+    use crate::transport::Transport;
+    use crate::transport::uec::wire::NACK;
+    use serde_json::{Value, json};
+
+    const MTU: u64 = 4096;
+    /// With 64 bytes of headers, as windows count it.
+    const FULL: i64 = 4160;
+
+    fn us(us: u64) -> Time {
+        Time::ZERO + Span::us(us)
+    }
+
+    /// A sender of ten full packets. The first three left at 1, 2 and 3 us, with timers of 1 ms.
+    fn sender(changes: Value) -> (UecSender, Config) {
+        let mut map = json!({"profile": "uec", "cc": {"kind": "nscc"}}).as_object().expect("a table").clone();
+        map.extend(changes.as_object().expect("a table").clone());
+        let mut faults = Faults::default();
+        let transport = Transport::read(&mut Table::new("transport", &map, &mut faults), &map.clone());
+        let config = Config::new(&transport.expect("no fault"));
+        let mut sender = UecSender::new(0, 0, &FlowInfo::default(), &config, Time::ZERO);
+        (sender.half.state, sender.half.written) = (State::Established, 10 * MTU);
+        for n in 0..3 {
+            let (stamp, due) = (us(n + 1), us(n + 1001));
+            let sent = Sent { stamp, due, payload: MTU, entropy: 5, timeouts: 0, before: 0 };
+            sender.unanswered.insert(n * MTU, sent);
+            sender.dues.insert((due, n * MTU));
+        }
+        (sender.next, sender.inflight) = (3 * MTU, 3 * FULL);
+        (sender, config)
+    }
+
+    const NO_REPORT: Report =
+        Report { about: (0, 0), units: 0, base: 0, map: 0, ahead: 0, granted: 0, down: 0 };
+
+    /// Numbers of the packets without an answer, of those that go again, and full packets in flight.
+    fn state(sender: &UecSender) -> (Vec<u64>, Vec<u64>, i64) {
+        let numbers = |seqs: Vec<u64>| seqs.iter().map(|seq| seq / MTU).collect();
+        assert_eq!(sender.dues.len(), sender.unanswered.len());
+        let unanswered = numbers(sender.unanswered.keys().copied().collect());
+        let again = numbers(sender.again.keys().copied().collect());
+        assert_eq!(sender.inflight % FULL, 0);
+        (unanswered, again, sender.inflight / FULL)
+    }
+
+    /// UE 1.0.3 s.3.6.13.5: a packet that was trimmed leaves the flight and goes again. A report about another sending of it counts no more, and none
+    /// counts twice.
+    #[test]
+    fn a_trimmed_packet_leaves_the_flight_once() {
+        let (mut sender, config) = sender(json!({}));
+        let flags = NACK.with(Flags::REVERSE);
+        for (stamp, want) in [
+            (us(1), (vec![0, 1, 2], vec![], 3)),
+            (us(2), (vec![0, 2], vec![1], 2)),
+            (us(2), (vec![0, 2], vec![1], 2)),
+        ] {
+            let packet = Packet { stamp, ..sender.half.packet(MTU, (64, flags), NONE, us(9)) };
+            sender.on_nack(&packet, &config, us(9));
+            assert_eq!(state(&sender), want);
+        }
+        assert_eq!((sender.half.counts.fast_recoveries, sender.again[&MTU].before), (1, 1));
+        assert_eq!(sender.next_packet(&config).map(|(seq, payload, _)| (seq, payload)), Some((MTU, MTU)));
+    }
+
+    /// S.3.5: an answer has a cumulative number, the packet that it is about, and a map of 64 packets. A packet that was given up and has come after
+    /// all left the flight twice, by that and by the receiver's count.
+    #[test]
+    fn an_answer_shows_what_is_there() {
+        let learned = |una: u64, report: Report| {
+            let (mut sender, config) = sender(json!({}));
+            for n in [3, 4] {
+                sender.again.insert(n * MTU, Again { payload: MTU, timeouts: 0, before: 1 });
+            }
+            sender.next = 5 * MTU;
+            sender.learn(una * MTU, &report, &config);
+            (state(&sender), sender.sacked() / MTU, sender.half.una / MTU)
+        };
+        assert_eq!(learned(0, NO_REPORT), ((vec![0, 1, 2], vec![3, 4], 3), 0, 0));
+        assert_eq!(learned(2, NO_REPORT), ((vec![2], vec![3, 4], 3), 0, 2));
+        assert_eq!(learned(4, NO_REPORT), ((vec![], vec![4], 4), 0, 4));
+        let about = |n: u64| Report { about: (n * MTU, (n + 1) * MTU), ..NO_REPORT };
+        assert_eq!(learned(0, about(1)), ((vec![0, 2], vec![3, 4], 3), 1, 0));
+        assert_eq!(learned(0, about(3)), ((vec![0, 1, 2], vec![4], 4), 1, 0));
+        assert_eq!(learned(2, about(1)), ((vec![2], vec![3, 4], 3), 0, 2));
+        let map = |base: u64, map: u64| Report { base: base * MTU, map, ..NO_REPORT };
+        assert_eq!(learned(1, map(1, 0b110)), ((vec![1], vec![4], 4), 2, 1));
+        assert_eq!(learned(0, map(2, 0b101)), ((vec![0, 1], vec![3], 4), 2, 0));
+    }
+
+    /// Step 2 of s.3.6.13.5: a packet measures the round trip when its answer is about the sending that the sender knows: not sent again, or once
+    /// and that answer says so. A probe measures none.
+    #[test]
+    fn a_round_trip_is_measured_where_the_sending_is_known() {
+        for (before, again, stamp, about, measures) in [
+            (0, false, 1, (0, MTU), true),
+            (0, true, 1, (0, MTU), false),
+            (1, true, 1, (0, MTU), true),
+            (1, false, 1, (0, MTU), false),
+            (2, true, 1, (0, MTU), false),
+            (0, false, 2, (0, MTU), false),
+            (0, false, 1, (0, 0), false),
+        ] {
+            let (mut sender, config) = sender(json!({}));
+            sender.unanswered.get_mut(&0).expect("sent").before = before;
+            let flags = Flags::ACK.with(Flags::REVERSE).with_if(Flags::RETRANSMITTED, again);
+            let packet = Packet { stamp: us(stamp), ..sender.half.packet(0, (64, flags), NONE, us(9)) };
+            sender.on_ack(&packet, &Report { about, ..NO_REPORT }, &config, us(21));
+            assert_eq!(sender.srtt(), measures.then_some(Span::us(20)), "{before} {again} {stamp}");
+        }
+    }
+
+    /// S.3.6.13: the flight shrinks by what the receiver has counted, in units of 256 bytes, of which an older answer says nothing new. It may fall
+    /// below zero, since units are rounded up.
+    #[test]
+    fn received_units_leave_the_flight() {
+        let (mut sender, config) = sender(json!({}));
+        let flags = Flags::ACK.with(Flags::REVERSE);
+        for (units, marked, inflight) in
+            [(33, true, 12_480 - 8448), (20, false, 12_480 - 8448), (50, false, -320)]
+        {
+            let packet = sender.half.packet(0, (64, flags.with_if(MARK, marked)), NONE, us(9));
+            sender.on_ack(&packet, &Report { units, ..NO_REPORT }, &config, us(21));
+            assert_eq!((sender.inflight, sender.flight()), (inflight, inflight.max(0) as u64));
+        }
+        assert_eq!((sender.half.counts.acks, sender.half.counts.ecn_reductions), (3, 1));
+    }
+
+    /// S.3.6.13.5: a packet leaves while inflight + MTU <= cwnd, headers counted; with `room = "own"` it needs its own bytes alone. Repairs of SLEEK need
+    /// none.
+    #[test]
+    fn a_packet_needs_room_in_the_window() {
+        let allowed = |changes: Value, left: i64, last: u64| {
+            let (mut sender, config) = sender(changes);
+            sender.next = 10 * MTU - last;
+            sender.inflight = sender.half.window.bytes() as i64 - left;
+            let allowed = sender.allowed(&config);
+            assert!(allowed.is_none_or(
+                |(seq, payload, again)| (seq, payload) == (10 * MTU - last, last) && again.is_none()
+            ));
+            allowed.is_some()
+        };
+        for last in [MTU, 100] {
+            assert_eq!([FULL, FULL - 1].map(|left| allowed(json!({}), left, last)), [true, false]);
+        }
+        assert_eq!([164, 163].map(|left| allowed(json!({"room": "own"}), left, 100)), [true, false]);
+        assert!(!allowed(json!({}), FULL, 0), "nothing is left to send");
+        for recovery in ["timers", "sleek"] {
+            let (mut sender, config) = sender(json!({"recovery": recovery, "untrimmed": "allowed"}));
+            sender.again.insert(0, Again { payload: MTU, timeouts: 0, before: 1 });
+            sender.inflight = sender.half.window.bytes() as i64;
+            assert!(sender.allowed(&config).is_none());
+            if let Some(sleek) = &mut sender.sleek {
+                sleek.on_ack(0, 3 * MTU, (0, MTU), MTU, true);
+                assert!(sleek.recovers());
+            }
+            assert_eq!(sender.allowed(&config).is_some(), recovery == "sleek");
+        }
+    }
+
+    /// S.3.5: what has no answer when its timer is over goes again, and leaves the flight. The sixth timeout of a packet ends the connection.
+    #[test]
+    fn timers_of_packets_expire_one_by_one() {
+        for (now, want) in [
+            (us(1000), (vec![0, 1, 2], vec![], 3)),
+            (us(1001), (vec![1, 2], vec![0], 2)),
+            (us(1002), (vec![2], vec![0, 1], 1)),
+        ] {
+            let (mut sender, config) = sender(json!({}));
+            sender.on_timeout(&config, now);
+            assert_eq!(state(&sender), want);
+            assert!(sender.again.values().all(|again| (again.timeouts, again.before) == (1, 1)));
+            assert_eq!(sender.half.counts.timeouts, 1);
+        }
+        for (timeouts, ends) in [(4, State::Established), (5, State::Failed)] {
+            let (mut sender, config) = sender(json!({}));
+            sender.unanswered.get_mut(&0).expect("sent").timeouts = timeouts;
+            sender.on_timeout(&config, us(1001));
+            assert_eq!(sender.half.state, ends);
+        }
+    }
+
+    /// A header that asks for credit waits for its time and for room in the port; data that waits goes as soon as there is room.
+    #[test]
+    fn a_header_alone_wakes_the_sender_when_the_port_has_room() {
+        for (waits, port, asks, wakes) in [
+            (false, 3, None, None),
+            (true, 3, None, Some(3)),
+            (false, 3, Some(5), Some(5)),
+            (false, 7, Some(5), Some(7)),
+            (true, 3, Some(5), Some(3)),
+            (true, 7, Some(5), Some(7)),
+        ] {
+            let (mut sender, _) = sender(json!({}));
+            (sender.turn.waits, sender.turn.at) = (waits, us(port));
+            sender.asks_at = asks.map_or(Time::MAX, us);
+            let turn = sender.parts().1;
+            assert_eq!(turn.waits.then_some(turn.at), wakes.map(us), "{waits} {port} {asks:?}");
+            sender.half.state = State::Failed;
+            assert_eq!(sender.parts().1.waits, waits);
         }
     }
 }
