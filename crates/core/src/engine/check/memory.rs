@@ -482,7 +482,7 @@ impl Flood {
                     (enters, share * self.carried(at_rates.min(self.sources)))
                 }
                 None => {
-                    // What arrives all through the run is sent all through the run.
+                    // Arrivals all through the run are sent all through the run.
                     let arrives = if stream.spread { stream.total / self.duration } else { f64::INFINITY };
                     let carried = self.carried(self.sources).min(arrives);
                     (carried, carried)
