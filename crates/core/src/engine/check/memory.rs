@@ -420,7 +420,7 @@ impl Flood {
             out[link.from.index()] += rate.as_bps() as f64;
         }
         let endless = limit_of(&experiment.nic).is_none();
-        let stream = |((expected, load), source): ((&Expected, &LoadSpec), &Box<dyn Workload>)| {
+        let stream = |((expected, load), source): ((&Expected, &LoadSpec), &dyn Workload)| {
             let mut sends = source.sends();
             if sends.from.is_empty() {
                 let hosts: Vec<NodeId> = graph.ids(Role::Host).collect();
@@ -430,7 +430,8 @@ impl Flood {
             let links = from.iter().map(|host| out[host.index()]).sum();
             Stream::new(*expected, sends, load, links, duration, endless)
         };
-        loads.iter().zip(&experiment.loads).zip(&checked.loads).map(stream).collect()
+        let sources = checked.loads.iter().map(|source| &**source);
+        loads.iter().zip(&experiment.loads).zip(sources).map(stream).collect()
     }
 
     /// Connections that stand at once: those that the network has not served yet, and those of the last round trips.
