@@ -7,27 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-from shallows.audit import (  # noqa: F401  Each module lists its rules.
-    buffers,
-    controllers,
-    delays,
-    explicit,
-    kernel,
-    loads,
-    overloads,
-    rack,
-    rates,
-    recovery,
-    repair,
-    resuming,
-    rules,
-    sojourn,
-    standards,
-    telemetry,
-    windows,
-)
 from shallows.audit.rule import RULES, Breach, Runs
 from shallows.audit.trace import Trace
 
@@ -35,6 +18,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["Outcome", "Rejected", "audit"]
+
+for _module in iter_modules(__path__):  # Each module lists its rules.
+    import_module(f"{__name__}.{_module.name}")
 
 
 @dataclass(frozen=True)
