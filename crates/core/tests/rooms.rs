@@ -78,6 +78,9 @@ fn each_room_uses_only_those_before_it() {
 
 /// The shipped part of a file: all but its tests.
 fn shipped(path: &Path) -> String {
+    if path.ends_with("tests.rs") {
+        return String::new();
+    }
     let text = fs::read_to_string(path).expect("a text");
     text.split("#[cfg(test)]").next().unwrap_or_default().to_string()
 }

@@ -36,7 +36,7 @@ class _Rack:
         self.enough = enough
         self.segments: dict[int, _Segment] = {}
         self.newest: Sent = (-1, -1)
-        self.trip, self.least = 0, least
+        self.trip, self.least, self.measured = 0, least, least > 0
         self.far = self.una = self.point = self.high = 0
         self.reordered = False
         self.uneven = False
@@ -52,6 +52,7 @@ class _Rack:
 
     def take(self, answer: Answer) -> None:
         """RFC 8985 s.6.2 steps 1 to 3: an acknowledgement lands."""
+        self.measured |= answer.ack > self.una
         self.una, trips = max(self.una, answer.ack), list[int]()
         self.uneven |= bool(answer.blocks)
         # Segments are in the order of their numbers.
@@ -88,7 +89,8 @@ class _Rack:
         # Another recovery begins at once where one ends and a repair is under way (RFC 5681 s.4.3).
         repairing = self.una < self.point or any(one.again or one.lost for one in self.segments.values())
         at_once = not self.reordered and (repairing or reported >= self.enough)
-        window = 0 if at_once else self.least // 4
+        # The window is at most the smoothed round trip, which is 0 until the first one is measured.
+        window = 0 if at_once or not self.measured else self.least // 4
         for one in self.segments.values():
             if (
                 not one.delivered
@@ -114,7 +116,9 @@ def repairs_in_time(trace: Trace) -> Iterator[Breach]:
             "rto_rtts": "none",
             "tail_loss_probe": False,
         }
-        if any(settings[key] != value for key, value in usual.items()) or one.paced:
+        if settings["opening"] == "established":
+            trace.skip("rack", "no handshake measures a round trip before the first loss")
+        elif any(settings[key] != value for key, value in usual.items()) or one.paced:
             trace.skip("rack", "probes or timeouts by the path send segments again, or a receiver misbehaves")
         else:
             yield from _judged(trace, one)

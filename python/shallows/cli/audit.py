@@ -112,7 +112,7 @@ def _judged(run: StoredRun, tables: Any) -> Outcome:
         Rejected("laws", source, Breach(str(one), 0, one.table, one.rows))
         for one in laws.broken(tables, run.experiment, run.manifest["counts"], backend)
     ]
-    outcome = judge(tables, run.experiment, backend == "linux")
+    outcome = judge(tables, run.experiment, backend != "simulator")
     return replace(outcome, rejected=(*outcome.rejected, *broken), rules=outcome.rules + 1)
 
 

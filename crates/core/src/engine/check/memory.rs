@@ -16,9 +16,8 @@ use crate::hosts::records::FlowRow;
 use crate::hosts::{CONNECTION_BYTES, Pair};
 use crate::net::pfc::Pausing;
 use crate::net::pfc::ingress::Ingress;
-use crate::net::port::chain::SLOT_BYTES;
+use crate::net::port::chain::{PACKET_BYTES, SLOT_BYTES};
 use crate::net::port::{Controlled, Port};
-use crate::packet::Packet;
 use crate::params::{Code, Faults, ParamType};
 use crate::probe::queue::QueueRecord;
 use crate::probe::settings::TraceWhen;
@@ -260,7 +259,7 @@ fn packets(experiment: &Experiment, flood: &Flood) -> Part {
     let count = flood.at_rates().saturating_add(windows);
     let each = count.saturating_mul(SLOT_BYTES as u64);
     // A card that serves its flows in turn keeps their packets in queues of their own.
-    let bytes = each.saturating_add(at_cards.saturating_mul(size_of::<Packet>() as u64));
+    let bytes = each.saturating_add(at_cards.saturating_mul(PACKET_BYTES as u64));
     let bytes = bytes.saturating_mul(SLOTS[0]) / SLOTS[1];
     Part { what: "packets under way", count, bytes, cure: "fewer flows, or smaller ones" }
 }

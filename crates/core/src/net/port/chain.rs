@@ -18,6 +18,8 @@ pub struct Slot {
     before: u32,
 }
 
+/// Memory of a packet outside of a line.
+pub const PACKET_BYTES: usize = size_of::<Packet>();
 /// Bytes of memory that a packet takes until it has left its cell.
 pub const SLOT_BYTES: usize = size_of::<Slot>() + size_of::<u32>();
 
