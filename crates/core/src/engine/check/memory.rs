@@ -314,6 +314,8 @@ struct Flood {
     room: Option<f64>,
     /// A full port marks or drops, so that a control learns of it.
     signals: bool,
+    /// A port marks.
+    marks: bool,
     /// Seconds that a queue stands before its discipline marks or drops.
     patience: f64,
 }
@@ -338,6 +340,8 @@ const BIN: f64 = 16.0;
 const MEET: f64 = 4.0;
 /// The greatest length in packets that has a bin of its own.
 const LONGEST: f64 = 4096.0;
+/// Senders that share a crowded port take so many times as long as that port would need.
+const SLOWED: f64 = 4.0;
 /// So many round trips pass until windows that lost most of their packets fit the network.
 const LOSSY: f64 = 3.0;
 
@@ -387,8 +391,8 @@ impl Flood {
         let packet = streams.iter().map(|stream| stream.packet / 8.0).fold(f64::INFINITY, f64::min);
         let buffers = buffers.map(|bytes| bytes / packet);
         let at_switches = || checked.chosen.iter().filter(|chosen| chosen.control.is_some());
-        let signals =
-            room.is_some() || at_switches().any(|chosen| !matches!(chosen.queue, Queue::DropTail(_)));
+        let marks = at_switches().any(|chosen| !matches!(chosen.queue, Queue::DropTail(_)));
+        let signals = room.is_some() || marks;
         let mut queues: Vec<&Queue> =
             at_switches().flat_map(|chosen| priorities::queues(experiment, chosen)).collect();
         queues.dedup_by_key(|queue| std::ptr::from_ref::<Queue>(*queue));
@@ -404,6 +408,7 @@ impl Flood {
                 (room, buffer) => room.or(buffer),
             },
             signals,
+            marks,
             patience,
             fabric,
             streams,
@@ -494,7 +499,11 @@ impl Flood {
                 (rate * left).min(grown(left)) / stream.packet
             };
             let hops = self.fabric.hops.round().max(1.0) as u32;
-            all.hosts += at(enters, 0.0);
+            // Senders at a rate that react send what comes through once marks tell them, and lost packets do not.
+            let slows = stream.rate.is_some() && stream.reacts && self.marks;
+            let slowed = if slows { (time - self.overloaded(stream, time)).max(0.0) } else { 0.0 };
+            let spared = (enters - passes).max(0.0) * slowed / stream.packet;
+            all.hosts += at(enters, 0.0).min((at(enters, 0.0) - spared).max(at(passes, 0.0)));
             let last = |after: f64| {
                 let before = at(passes, after);
                 lost.map_or(before, |(bits, lasts)| {
@@ -557,8 +566,11 @@ impl Flood {
             None => (flows * stream.first * 8.0, LOSSY),
         };
         let served = burst * (passes / stream.peak.max(1.0)).min(1.0);
-        (burst.is_finite() && burst > served + room)
-            .then(|| (lasts * (served + room), lasts * 2.0 * self.way.max(burst / stream.peak.max(1.0))))
+        // Messages at equal times come as bursts, one after the other.
+        let bursts = if stream.message.is_some() { (stream.total / burst).max(1.0) } else { 1.0 };
+        (burst.is_finite() && burst > served + room).then(|| {
+            (bursts * lasts * (served + room), lasts * 2.0 * self.way.max(burst / stream.peak.max(1.0)))
+        })
     }
 
     /// Changes of a load's windows and rates, of which `pass` packets arrive: with each acknowledgement, twice a round trip where a
@@ -569,6 +581,9 @@ impl Flood {
         let each = |period: f64| flows * self.sends_for(stream) / period;
         // A rate stays as it begins until the first answers, and for ever if all has been sent by then.
         let answered = (self.duration - 2.0 * self.way).max(0.0);
+        // Nor does it change once all has been sent, and those that come at random stand for half of the run.
+        let answered = answered.min(SLOWED * stream.total / self.carried(self.sources).max(1.0));
+        let answered = if stream.sends.spread { answered / 2.0 } else { answered };
         let sent_before = stream.total / flows.max(1.0) < self.of_one(stream) * 2.0 * self.way;
         match (stream.rate, cc.changes_every()) {
             (Some(_), Some(_)) if sent_before => 0.0,
@@ -584,6 +599,15 @@ impl Flood {
     /// Bits a second at which one connection begins.
     fn of_one(&self, stream: &Stream) -> f64 {
         stream.peak / (stream.expected.at_once as f64).max(1.0)
+    }
+
+    /// Seconds in which more of a load enters than comes through, of so many in which it sends.
+    fn overloaded(&self, stream: &Stream, time: f64) -> f64 {
+        if stream.reacts && self.signals {
+            (self.patience + REACTION * 2.0 * self.way).min(time)
+        } else {
+            (time - self.first).max(0.0)
+        }
     }
 
     /// Bytes of the bins of lengths and waits that crowded ports meet beyond the usual ones, where each passes so many packets.
@@ -613,11 +637,7 @@ impl Flood {
             let time = self.sends_for(stream);
             let sent = stream.total.min(share * entering * time);
             let (enters, passes) = (share * entering, share * passing);
-            let overloaded = if stream.reacts && self.signals {
-                (self.patience + REACTION * 2.0 * self.way).min(time)
-            } else {
-                (time - self.first).max(0.0)
-            };
+            let overloaded = self.overloaded(stream, time);
             let on_wires = enters * self.first.min(time)
                 + passes * (self.way - self.first).min((time - self.first).max(0.0));
             let back =
@@ -703,11 +723,12 @@ impl Stream {
         let given = sends.rate.map(|rate| rate.as_bps() as f64 * wire);
         let kept = given.or(cc.steady_rate().map(|rate| rate.as_bps() as f64)).map(|rate| rate * flows);
         let rate = kept.or(cc.begins_at_line_rate().then_some(links));
-        // Datagrams and packets at a kept rate wait in the host's port if its link carries less.
-        let over = kept.map_or(0.0, |kept| (kept - links).max(0.0) * duration / packet);
         let total = bytes.map_or(f64::INFINITY, |bytes| bytes * 8.0 * wire);
         // Messages that come one after the other, all through the run, and not all at once.
         let lasting = expected.messages > expected.at_once;
+        // Datagrams and packets at a kept rate wait in the host's port if its link carries less.
+        let offered = if lasting { total / duration } else { f64::INFINITY };
+        let over = kept.map_or(0.0, |kept| (kept.min(offered) - links).max(0.0) * duration / packet);
         Stream {
             payload,
             packet,
