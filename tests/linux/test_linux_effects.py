@@ -10,6 +10,7 @@ import math
 import polars as pl
 import pytest
 import shallows
+from shallows.audit import audit
 from shallows.backends.linux import kernel
 from test_linux_against_simulator import both, document
 
@@ -301,3 +302,23 @@ def test_marks_that_may_be_off_are_told(tmp_path):
     full = run.tables["queues"].filter(port="switch->r0")["drops_full"][0]
     assert full > 0
     assert any(line.startswith(f"switch->r0: marks has up to {full} ") for line in run.manifest["notes"])
+
+
+@pytest.mark.parametrize("rehash", (0, 1))
+def test_a_timeout_leaves_a_connection_in_its_queue_of_fq(tmp_path, rehash):
+    """Timeouts send 60 connections' data again while their first copies wait. With txrehash a copy goes to
+    another queue of the switch, and leaves it before the first: what is left behind looks dropped, and fq
+    drops none.
+    """
+    dumbbell = {"kind": "dumbbell", "left": 3, "right": 3, "rate": "20Mbps", "access_rate": "80Mbps"}
+    load = {"kind": "bulk", "from": "l*", "to": "r*", "pattern": "pairs", "flows": 20}
+    more = {"queue": {"kind": "fq"}, "transport": {"profile": "linux", "cc": "newreno"}, "duration": "600ms"}
+    more |= {"port": {"left->right": {"loss": 0.05}}, "probe": {"audit": True}, "warmup": "0s"}
+    if rehash:
+        more["linux"] = {"sysctl": {"net.core.txrehash": 1}}
+    run = shallows.run(
+        document(dumbbell, {"load": load}, **more), backend="linux", store=tmp_path, progress=False
+    )
+    assert bottleneck(run.tables, "left->right")["drops_full"] == 0
+    rejected = {one.rule for one in audit(run.tables, run.experiment, on_linux=True).rejected}
+    assert rejected == ({"counters"} if rehash else set())

@@ -52,7 +52,10 @@ class _Rack:
 
     def take(self, answer: Answer) -> None:
         """RFC 8985 s.6.2 steps 1 to 3: an acknowledgement lands."""
-        self.measured |= answer.ack > self.una
+        if answer.ack > self.una:
+            # Step 1: the least of the round trips that RFC 6298 and RFC 7323 measure.
+            self.measured, took = True, answer.at - answer.stamp
+            self.least = min(self.least or took, took)
         self.una, trips = max(self.una, answer.ack), list[int]()
         self.uneven |= bool(answer.blocks)
         # Segments are in the order of their numbers.
@@ -86,8 +89,10 @@ class _Rack:
         if not self.uneven:
             return
         reported = sum(one.delivered for one in self.segments.values())
-        # Another recovery begins at once where one ends and a repair is under way (RFC 5681 s.4.3).
-        repairing = self.una < self.point or any(one.again or one.lost for one in self.segments.values())
+        if self.una >= self.point and any(one.again or one.lost for one in self.segments.values()):
+            # Where a recovery ends and a repair is under way, another begins for all that has been sent.
+            self.point = self.high
+        repairing = self.una < self.point
         at_once = not self.reordered and (repairing or reported >= self.enough)
         # The window is at most the smoothed round trip, which is 0 until the first one is measured.
         window = 0 if at_once or not self.measured else self.least // 4
@@ -116,9 +121,7 @@ def repairs_in_time(trace: Trace) -> Iterator[Breach]:
             "rto_rtts": "none",
             "tail_loss_probe": False,
         }
-        if settings["opening"] == "established":
-            trace.skip("rack", "no handshake measures a round trip before the first loss")
-        elif any(settings[key] != value for key, value in usual.items()) or one.paced:
+        if any(settings[key] != value for key, value in usual.items()) or one.paced:
             trace.skip("rack", "probes or timeouts by the path send segments again, or a receiver misbehaves")
         else:
             yield from _judged(trace, one)

@@ -25,6 +25,8 @@ class Answer(NamedTuple):
     at: int
     ack: int
     blocks: tuple[tuple[int, int], ...]
+    stamp: int
+    """The time of sending that it echoes."""
 
 
 class Sending(NamedTuple):
@@ -167,9 +169,13 @@ def read(trace: Trace, one: Connection) -> tuple[list[Answer], list[Sending]]:
         & (pl.col("tcp_flags") & 2 == 0) & pl.col("landed_ps").is_not_null()
     ).sort("landed_ps", "time_ps")  # fmt: skip
     blocks = [f"sack{i}_{end}" for i in range(4) for end in ("first", "beyond")]
+
+    def pairs(held: list[int]) -> Iterator[tuple[int, int]]:
+        return zip(held[::2], held[1::2], strict=True)
+
     answers = [
-        Answer(at, ack, tuple((a, b) for a, b in zip(held[::2], held[1::2], strict=True) if a is not None))
-        for at, ack, *held in back.select("landed_ps", "seq", *blocks).iter_rows()
+        Answer(at, ack, tuple(span for span in pairs(held) if span[0] is not None), stamp)
+        for at, ack, stamp, *held in back.select("landed_ps", "seq", "stamp_ps", *blocks).iter_rows()
     ]  # fmt: skip
     sendings = [
         Sending(at, seq, payload, seq + payload + (flags & 1))

@@ -49,9 +49,12 @@ SYSCTLS = {
     "tcp_rmem": "4096 4194304 33554432",
     "tcp_notsent_lowat": "262144",
     "ip_forward": "1",
+    "net.core.txrehash": "0",
 }
 """The sysctls of every node. Buffers are large, so that no window of the host limits a flow; but data that
-has not been sent yet would only take memory."""
+has not been sent yet would only take memory. A packet carries the hash of its sender's socket to the switches
+of the same machine, and `fq` chooses its queue there by this hash (fq_classify). With txrehash a timeout
+changes it, so that a connection would take another queue and overtake its own packets."""
 
 __all__ = [
     *("IDLE", "address", "boot_parameters", "parameters", "sample_ps"),
