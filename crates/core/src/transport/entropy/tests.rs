@@ -88,7 +88,7 @@ fn reps_explores_after_a_freeze_whatever_comes_back() {
     let mut rule = choice(Entropy::RepsFreezing, 1 << 16);
     rule.on_feedback(1, Met::Nothing, Time::ZERO);
     let over = Time::ZERO + Span::ms(10);
-    [Time::ZERO, over - Span::ps(1)].map(|now| rule.on_feedback(1, Met::Timeout, now));
+    [Time::ZERO, over - Span::ps(1)].iter().for_each(|now| rule.on_feedback(1, Met::Timeout, *now));
     assert_eq!(rule.next(1, over - Span::ps(1)), 1);
     let mut random = vec![rule.next(1, over)];
     (11..=14).for_each(|value| rule.on_feedback(value, Met::Nothing, over));
