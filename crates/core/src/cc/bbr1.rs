@@ -768,6 +768,7 @@ impl CongestionControl for Control {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::parts::window::tests::{cx, rules};
 
     /// lib/win_minmax.c by hand, over ten rounds: a greater value replaces all. A lesser one of a later part stands in for the greatest
     /// once that is older than the window.
@@ -786,6 +787,62 @@ mod tests {
         assert_eq!(greatest.get(), 200);
         greatest.add(10, 40, 1);
         assert_eq!(greatest.get(), 1, "all are too old");
+    }
+
+    fn control() -> Control {
+        let settings = <Settings as crate::params::Params>::defaults();
+        Control::start(&settings, &FlowInfo::default(), &cx(&rules()))
+    }
+
+    /// bbr_set_cwnd_to_recover_or_restore: recovery begins with what is in flight and conserves packets, once; losses are taken off;
+    /// its end restores the window from before.
+    #[test]
+    fn recovery_conserves_packets_and_its_end_restores_the_window() {
+        let mut state = *control().0;
+        (state.cwnd, state.prior_cwnd, state.delivered) = (100, 100, 7000);
+        let step = |state: &mut State, repair, in_flight, acked, losses| {
+            state.losses = losses;
+            (state.recover_or_restore(repair, in_flight, acked), state.cwnd)
+        };
+        assert_eq!(step(&mut state, Repair::None, 40, 2, 0), (false, 100));
+        assert_eq!(step(&mut state, Repair::Recovery, 40, 2, 1), (true, 42));
+        assert_eq!(state.next_round, 7000);
+        state.delivered = 8000;
+        assert_eq!(step(&mut state, Repair::Recovery, 30, 1, 0), (true, 42));
+        assert_eq!(step(&mut state, Repair::Recovery, 30, 1, 5), (true, 37));
+        assert_eq!(step(&mut state, Repair::Recovery, 38, 2, 5), (true, 40));
+        assert_eq!(state.next_round, 7000, "a round begins with recovery alone");
+        assert_eq!(step(&mut state, Repair::None, 30, 1, 0), (false, 100));
+        // A timeout conserves nothing and restores nothing before it is over.
+        state.cwnd = 1;
+        assert_eq!(step(&mut state, Repair::Loss, 0, 1, 0), (false, 1));
+        assert_eq!(step(&mut state, Repair::None, 30, 1, 0), (false, 100));
+    }
+
+    /// bbr_is_next_cycle_phase, bbr_update_bw: a phase of gain 1 is over when it has lasted longer than the least round trip, here 10 ms. Ten
+    /// segments of 1000 bytes a millisecond are 80 Mb/s, of which a hundredth is kept free.
+    #[test]
+    fn a_phase_lasts_a_round_trip() {
+        let rules = rules();
+        let mut control = control();
+        let state = &mut control.0;
+        (state.mode, state.pacing_gain, state.full_reached) = (Mode::ProbeBw, UNIT, true);
+        (state.min_rtt_us, state.cycle_idx) = (Some(10_000), 2);
+        for (us, phase) in [(5000, 2), (10_000, 2), (10_001, 3), (20_001, 3), (20_002, 4)] {
+            let rs = RateSample {
+                delivered: 10_000,
+                interval: Span::ms(1),
+                prior_delivered: Some(0),
+                newly_acked: 1000,
+                total_delivered: us,
+                ..RateSample::default()
+            };
+            control.on_sample(&rs, &Cx { now: Time::ZERO + Span::us(us), rules: &rules });
+            assert_eq!(control.0.cycle_idx, phase, "{us}");
+        }
+        let mut bps = 0.0;
+        control.observe(&mut |name, value| bps = if name == "max_bw_bps" { value } else { bps });
+        assert!((bps - 0.99 * 80e6).abs() < 100.0, "{bps}");
     }
 
     /// `bbr_high_gain`, `bbr_drain_gain`: 739/256 and 88/256.

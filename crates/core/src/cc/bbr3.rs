@@ -860,3 +860,6 @@ impl CongestionControl for Control {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -198,4 +198,46 @@ mod tests {
         assert!(control.paused());
         assert_eq!(control.request_at(), Time::ZERO + Span::us(700));
     }
+
+    /// A flow that sends at its rate, and whose next request is due at 300 us, or 10 us of its gap later.
+    fn rated() -> Control {
+        let mut control = start();
+        send(&mut control, 0, Kind::Syn, 0);
+        echo(&mut control, 100, 1.0, 1.0, 8e8);
+        send(&mut control, 200, Kind::Data, 20_000);
+        assert_eq!((control.paused(), control.request_at()), (false, Time::ZERO + Span::us(310)));
+        control
+    }
+
+    fn meets(control: &mut Control, us: u64, why: Congestion) {
+        let rules = rules();
+        control.on_congestion(why, 10_000, &Cx { now: Time::ZERO + Span::us(us), rules: &rules });
+    }
+
+    /// A timeout may have lost the request and its answer (see `requests`): a request leaves at once, alone, and data wait for its rate.
+    #[test]
+    fn a_timeout_asks_at_once_and_pauses_until_a_rate_comes() {
+        let mut control = rated();
+        meets(&mut control, 250, Congestion::Timeout);
+        assert_eq!((control.paused(), control.request_at()), (true, Time::ZERO + Span::us(250)));
+        assert_eq!(send(&mut control, 250, Kind::Probe, 20_000), Some((1.0, 1.0, 50)));
+        echo(&mut control, 350, 1.0, 1.0, 5e8);
+        assert_eq!((control.paused(), control.pacing_rate()), (false, Some(Rate::mbps(500))));
+    }
+
+    /// Lost data is repaired and changes neither rate nor requests. An idle time asks at once, and the rate stands.
+    #[test]
+    fn losses_and_marks_change_nothing() {
+        for why in [Congestion::Loss, Congestion::LossAfterEcn, Congestion::Ecn] {
+            let mut control = rated();
+            meets(&mut control, 250, why);
+            assert_eq!((control.paused(), control.request_at()), (false, Time::ZERO + Span::us(310)));
+            assert_eq!(send(&mut control, 250, Kind::Data, 19_000), None);
+        }
+        let mut control = rated();
+        let rules = rules();
+        control.on_idle(0, &Cx { now: Time::ZERO + Span::us(250), rules: &rules });
+        assert!(!control.paused());
+        assert_eq!(send(&mut control, 250, Kind::Data, 19_000), Some((1.0, 1.0, 50)));
+    }
 }

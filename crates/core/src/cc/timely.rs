@@ -257,6 +257,21 @@ mod tests {
         }
     }
 
+    /// Mittal 2015 s.4.1: RTT = t_completion - seg.size / NIC rate. 16 segments of 1000 bytes take 12.8 us at 10 Gb/s.
+    #[test]
+    fn a_bursts_own_time_is_taken_off() {
+        let rules = crate::cc::WindowRules { burst: 16, ..rules() };
+        let cx = Cx { now: Time::ZERO, rules: &rules };
+        for (ns, left) in [(112_800, 100e-6), (12_800, 0.0), (5000, 0.0)] {
+            let settings = Settings { samples: Samples::Window, ..Settings::defaults() };
+            let mut control = Control::start(&settings, &FlowInfo::default(), &cx);
+            let rtt = Some(Span::ns(ns));
+            let ack = Ack { rtt, round_ended: true, ..crate::cc::parts::window::tests::ack(1000) };
+            control.on_ack(&ack, &cx);
+            assert!((control.last.expect("recorded") - left).abs() < 1e-11, "{ns}");
+        }
+    }
+
     #[test]
     fn five_calm_samples_in_a_row_make_larger_steps_and_a_rise_ends_them() {
         let mut control = started(&Settings::defaults(), 5);

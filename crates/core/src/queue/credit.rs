@@ -10,7 +10,7 @@
 use super::drop_tail::check_limit;
 use super::{Backlog, DropWhy, Place, QueueCx, QueueDisc};
 use crate::packet::Packet;
-use crate::params::Faults;
+use crate::params::{Code, Faults};
 use crate::queue::parts::gauge::Level;
 use crate::queue::parts::held::Held;
 use shallows_units::{Bytes, Rate, Size, Span, Time};
@@ -34,6 +34,9 @@ impl Settings {
     /// Settings that contradict each other.
     pub fn check(&self, path: &str, faults: &mut Faults) {
         check_limit(self.limit, path, faults);
+        if self.credit_limit == Size::Bytes(Bytes(0)) {
+            faults.add(&format!("{path}.credit_limit"), Code::OutOfRange.rule("must be > 0B"), &"0B".into());
+        }
     }
 }
 

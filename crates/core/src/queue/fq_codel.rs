@@ -359,6 +359,52 @@ mod tests {
         assert_eq!((bench.dropped[0].0.flow, bench.dropped[0].1), (1, DropWhy::Full));
     }
 
+    /// A switch's buffer holds the packet in service too: one byte beyond the limit, and the arriving packet goes, since it alone can; also where the
+    /// packet in service alone is more than the limit.
+    #[test]
+    fn the_packet_in_service_counts_against_the_limit() {
+        let bytes = |bytes| Size::Bytes(Bytes(bytes));
+        let dropped = |limit, count_in_service| {
+            let mut bench = Bench::new(&Settings { limit: Some(limit), count_in_service, ..settings(1514) });
+            let mut cx = QueueCx::new(Time::ZERO, 1500, Time::ZERO, &mut bench.dropped);
+            bench.fq.enqueue(packet(100), &mut cx);
+            let held = bench.fq.backlog();
+            assert_eq!(held.bytes, 100 * held.packets);
+            let why: Vec<_> = bench.dropped.iter().map(|(_, why)| *why).collect();
+            assert_eq!(why.len() as u64 + held.packets, 1);
+            why
+        };
+        for (limit, drops) in [
+            (bytes(1600), vec![]),
+            (bytes(1599), vec![DropWhy::Full]),
+            (bytes(1499), vec![DropWhy::Full]),
+            (Size::Packets(2), vec![]),
+            (Size::Packets(1), vec![DropWhy::Full]),
+        ] {
+            assert_eq!(dropped(limit, true), drops, "{limit:?}");
+        }
+        for (limit, drops) in
+            [(bytes(100), vec![]), (bytes(99), vec![DropWhy::Full]), (Size::Packets(1), vec![])]
+        {
+            assert_eq!(dropped(limit, false), drops, "{limit:?}");
+        }
+    }
+
+    /// RFC 8290 s.4.1: "hashed modulo the number of queues". A thousand flows, in both directions, use each of a few queues, and none beyond.
+    #[test]
+    fn flows_use_all_queues_and_none_beyond() {
+        for flows in [1, 2, 7, 64] {
+            let fq = Discipline::new(&Settings { flows, ..settings(1514) }, place());
+            let mut used = std::collections::BTreeSet::new();
+            for flow in 0..1000 {
+                let [there, back] = [Flags::default(), Flags::REVERSE]
+                    .map(|flags| fq.queue_of(&Packet { flow, flags, ..packet(1) }));
+                used.extend([there, back]);
+            }
+            assert!(used.into_iter().eq(0..flows as u32), "{flows}");
+        }
+    }
+
     #[test]
     fn each_queue_has_a_law_of_its_own() {
         let mut bench = Bench::new(&settings(1514));

@@ -530,6 +530,30 @@ pub(crate) mod tests {
         queue.expect("no fault")
     }
 
+    /// A packet has a byte at least, so that none passes a limit of 0 bytes. Each discipline refuses each of its limits that is a size, by its path.
+    #[test]
+    fn no_limit_is_zero_bytes() {
+        let mut limits = 0;
+        for component in Queue::all() {
+            for param in component.params.iter().filter(|param| param.name.ends_with("limit")) {
+                let mut map: Map<String, Value> =
+                    serde_json::from_str(component.facts.example).expect("a table");
+                map.insert("kind".into(), component.name.into());
+                map.insert(param.name.into(), "0B".into());
+                let mut faults = Faults::default();
+                let queue = Queue::read(&mut crate::params::Table::new("queue", &map, &mut faults));
+                if !faults.0.is_empty() {
+                    continue; // no size
+                }
+                limits += 1;
+                queue.expect("no fault").check("queue", &mut faults);
+                let paths: Vec<&str> = faults.0.iter().map(|fault| fault.path.as_str()).collect();
+                assert_eq!(paths, [format!("queue.{}", param.name)], "{}", component.name);
+            }
+        }
+        assert!(limits >= Queue::all().len(), "{limits}");
+    }
+
     /// Limits of its own that a discipline has: those that are written, not the ones that are absent, nor settings that are no limits.
     #[test]
     fn limits_are_those_that_are_written() {

@@ -134,6 +134,28 @@ mod tests {
         assert_eq!(rtt.rto(&settings), Span::us(250_000)); // 100 + 4 x 37.5
     }
 
+    /// `rto_rtts`: so many round trips of the empty path are the first timeout and the least one, in place of RFC 6298's second (s.2.1, s.2.4).
+    #[test]
+    fn the_path_may_give_the_first_and_the_least_timeout() {
+        for (rto_rtts, first, least) in
+            [(Some(2.5), Span::ms(50), Span::ms(50)), (None, Span::s(3), Span::ms(35))]
+        {
+            let settings = TransportSettings {
+                rto_rtts,
+                initial_rto: Span::s(3),
+                min_rto: Span::ms(35),
+                clock_grain: Span::ZERO,
+                ..TransportSettings::defaults()
+            };
+            let mut rtt = RttEstimator::new(Span::ms(20), &settings);
+            assert_eq!((rtt.known(), rtt.rto(&settings)), (None, first));
+            rtt.sample(Span::ms(10), &settings);
+            assert_eq!((rtt.known(), rtt.rto(&settings)), (Some(Span::ms(10)), least)); // 10 + 4 x 5 is less
+            rtt.sample(Span::ms(90), &settings);
+            assert_eq!(rtt.rto(&settings), Span::ms(20 + 4 * 23) + Span::us(3000)); // 10 + 80 / 8, and 5 x 3 / 4 + 80 / 4
+        }
+    }
+
     /// A clock of 10 ms shows a round trip of 100 us as one tick for ever; it never decays to nothing.
     #[test]
     fn a_coarse_clock_shows_a_tick() {

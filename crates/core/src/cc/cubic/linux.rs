@@ -151,9 +151,11 @@ fn jiffies(at: Time) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::WindowRules;
+    use crate::cc::cubic::{Control, Settings};
     use crate::cc::parts::window::Arithmetic;
     use crate::cc::parts::window::tests::{ack, rules};
+    use crate::cc::{Congestion, CongestionControl, FlowInfo, WindowRules};
+    use crate::params::Params;
     use shallows_units::Span;
 
     fn linux() -> WindowRules {
@@ -219,5 +221,44 @@ mod tests {
         assert_eq!((kernel.last_max, window.cwnd), (15, 12_000.0));
         kernel.reduce(&mut window, true, true, &Cx { now: Time::ZERO, rules: &rules });
         assert_eq!((kernel.last_max, window.cwnd, window.ssthresh), (0, 1000.0, 8000.0));
+    }
+
+    /// cubictcp_cwnd_event_tx_start: the epoch moves by the idle time in whole jiffies, from 10.9 to 1010.1 ms a thousand. So t = 1012 - 1001
+    /// + 1 ms at the next acknowledgement, as at 12 ms without the idle time, and cnt is that of the same place of the curve.
+    #[test]
+    fn an_idle_time_moves_the_epoch() {
+        let at = |us: u64| Time::ZERO + Span::us(us);
+        let acked = |kernel: &mut Kernel, window: &mut Window, ms: u64| {
+            let ack = crate::cc::Ack { rtt: Some(Span::ms(1)), ..ack(1000) };
+            kernel.on_ack(window, &ack, &Cx { now: at(1000 * ms), rules: &linux() });
+        };
+        let [mut idle, mut busy] = [reduced(1000), reduced(1000)];
+        for (kernel, window) in [&mut idle, &mut busy] {
+            kernel.idle(at(0), at(500));
+            assert_eq!(kernel.epoch, None, "none has begun");
+            acked(kernel, window, 1);
+            assert_eq!(kernel.epoch, Some(1));
+            kernel.last_cwnd = 0; // both compute the increment again
+        }
+        idle.0.idle(at(10_900), at(1_010_100));
+        assert_eq!(idle.0.epoch, Some(1001));
+        acked(&mut idle.0, &mut idle.1, 1012);
+        acked(&mut busy.0, &mut busy.1, 12);
+        assert_eq!((idle.0.cnt, idle.1.cwnd), (busy.0.cnt, busy.1.cwnd));
+    }
+
+    /// An idle time lasts from the last acknowledgement on, or from the last that was counted.
+    #[test]
+    fn an_idle_time_is_counted_once() {
+        let rules = linux();
+        let at = |ms| Cx { now: Time::ZERO + Span::ms(ms), rules: &rules };
+        let mut control = Control::start(&Settings::defaults(), &FlowInfo::default(), &at(0));
+        control.on_congestion(Congestion::Loss, 10_000, &at(0));
+        control.on_ack(&ack(1000), &at(7));
+        control.on_ack(&ack(1000), &at(20));
+        for (idle, moved) in [(20, 7), (5020, 5007), (6020, 6007)] {
+            control.on_idle(0, &at(idle));
+            assert_eq!(control.kernel.as_ref().expect("Linux's").epoch, Some(moved));
+        }
     }
 }

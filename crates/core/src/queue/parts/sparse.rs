@@ -31,15 +31,17 @@ impl<T: Default> Sparse<T> {
     pub fn at(&mut self, place: usize) -> &mut T {
         let block = place / BLOCK;
         if block >= self.blocks.len() {
-            self.lengthen(block);
+            self.lengthen(place);
         }
         let values = self.blocks[block].get_or_insert_with(Self::block);
         &mut values[place % BLOCK]
     }
 
+    /// A place beyond the list would take memory without bound, so that it is refused as a slice would.
     #[cold]
-    fn lengthen(&mut self, block: usize) {
-        self.blocks.resize_with(block + 1, || None);
+    fn lengthen(&mut self, place: usize) {
+        assert!(place < self.len);
+        self.blocks.resize_with(place / BLOCK + 1, || None);
     }
 
     #[cold]
@@ -86,5 +88,13 @@ mod tests {
         // Two blocks of sixteen, and a pointer for each of at least three.
         let (values, pointers) = (2 * 16 * 8, 3 * 8);
         assert!((values + pointers..400).contains(&list.memory()), "{}", list.memory());
+    }
+
+    #[test]
+    #[should_panic(expected = "place < self.len")]
+    fn a_place_beyond_the_list_is_refused() {
+        let mut list: Sparse<u64> = Sparse::new(32);
+        *list.at(31) += 1;
+        list.at(32);
     }
 }

@@ -81,6 +81,28 @@ fn reps_freezes_after_a_timeout() {
     assert_eq!(rule.next(1, later), 5);
 }
 
+/// buffer_reps.cpp, `explore_counter`: after a freeze sixteen packets take random values though others are known to work, and a timeout
+/// among them freezes nothing. What came back meanwhile is used afterwards. A freeze lasts for 10 ms from its first timeout on.
+#[test]
+fn reps_explores_after_a_freeze_whatever_comes_back() {
+    let mut rule = choice(Entropy::RepsFreezing, 1 << 16);
+    rule.on_feedback(1, Met::Nothing, Time::ZERO);
+    let over = Time::ZERO + Span::ms(10);
+    [Time::ZERO, over - Span::ps(1)].iter().for_each(|now| rule.on_feedback(1, Met::Timeout, *now));
+    assert_eq!(rule.next(1, over - Span::ps(1)), 1);
+    let mut random = vec![rule.next(1, over)];
+    (11..=14).for_each(|value| rule.on_feedback(value, Met::Nothing, over));
+    rule.on_feedback(50, Met::Timeout, over);
+    random.extend((1..16).map(|_| rule.next(1, over)));
+    assert!(!random.iter().any(|value| [1, 11, 12, 13, 14].contains(value)), "{random:?}");
+    // Each once, in their order: a freeze would take them again and again.
+    assert_eq!((0..4).map(|_| rule.next(1, over)).collect::<Vec<_>>(), [11, 12, 13, 14]);
+    assert!(!(11..=14).contains(&rule.next(1, over)));
+    // From then on a timeout freezes again.
+    rule.on_feedback(50, Met::Timeout, over);
+    assert_eq!((0..5).map(|_| rule.next(1, over)).collect::<Vec<_>>(), [11, 12, 13, 14, 11]);
+}
+
 /// A first window counts up, at most over all values; then those that met nothing come without a bound.
 #[test]
 fn the_older_reps_and_the_mixed_rule_recycle_without_a_bound() {

@@ -406,6 +406,16 @@ mod tests {
         assert_eq!([MTU, MTU + 1].map(|flushed| acked(0, Some(1), flushed).1), [1, 0]);
     }
 
+    /// The last answers stand in a register, the newest in its lowest place: 1 for an acknowledgement, 0 for a NACK.
+    #[test]
+    fn answers_are_kept_in_their_order() {
+        let (mut sender, _) = sender();
+        [true, true, false, true, false].iter().for_each(|whole| sender.answered(*whole, 0));
+        assert_eq!((sender.answers, sender.due), (0b11010, 5));
+        (0..16).for_each(|_| sender.answered(false, 0));
+        assert_eq!(sender.answers, 0);
+    }
+
     /// The oldest packet without an answer goes again 5 ms after it left the port, which doubles ten times at most; without any, one goes 100 ms
     /// after the last answer if data waits.
     #[test]

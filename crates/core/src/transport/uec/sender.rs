@@ -745,6 +745,26 @@ mod tests {
         }
     }
 
+    /// SLEEK's probe waits three base round trips while data waits, and a base round trip with the target where all has been sent. Where
+    /// all is acknowledged it does not leave. A probe's answer is early below base and target, and begins recovery.
+    #[test]
+    fn sleek_probes_while_answers_are_awaited() {
+        let sleek = |una: u64, written: u64, probe: Option<Span>| {
+            let (mut sender, config) = sender(json!({"recovery": "sleek", "untrimmed": "allowed"}));
+            (sender.half.una, sender.half.written) = (una * MTU, written * MTU);
+            sender.recover(0, probe, &config, us(50));
+            let sleek = sender.sleek.expect("it is on");
+            (sleek.probe_at, sleek.recovers())
+        };
+        let (base, target) = sender(json!({})).0.half.window.cc().delays().expect("NSCC has delays");
+        assert!(base > Span::ZERO && target > Span::ZERO);
+        assert_eq!([0, 2].map(|una| sleek(una, 10, None)), [(us(50) + base * 3, false); 2]);
+        assert_eq!(sleek(2, 3, None), (us(50) + base + target, false));
+        assert_eq!([3, 10].map(|written| sleek(3, written, None)), [(Time::MAX, false); 2]);
+        let edge = base + target;
+        assert_eq!([edge, edge - Span::ps(1)].map(|probe| sleek(0, 10, Some(probe)).1), [false, true]);
+    }
+
     /// S.3.5: what has no answer when its timer is over goes again, and leaves the flight. The sixth timeout of a packet ends the connection.
     #[test]
     fn timers_of_packets_expire_one_by_one() {
