@@ -267,8 +267,11 @@ impl CongestionControl for Control {
 
     fn on_idle(&mut self, timeouts: u32, cx: &Cx<'_>) {
         self.window.on_idle(timeouts, cx);
+    }
+
+    fn on_transmit_start(&mut self, last_sent: Time, cx: &Cx<'_>) {
         if let Some(kernel) = &mut self.kernel {
-            kernel.idle(self.last, cx.now);
+            kernel.transmit_start(last_sent, cx.now);
         }
         if self.epoch != Time::MAX {
             self.epoch += cx.now - self.last; // RFC 9438 s.4.2: idle time is not part of t

@@ -43,6 +43,8 @@ pub trait CongestionControl: Send {
     /// The sender was idle for longer than a retransmission timeout and is about to send (RFC 5681 s.4.1). `timeouts`
     /// of them have passed, of which the last may not be whole.
     fn on_idle(&mut self, _timeouts: u32, _cx: &Cx<'_>) {}
+    /// All data have been acknowledged, and new ones leave now; the last ones left at `last_sent` (Linux's CA_EVENT_TX_START).
+    fn on_transmit_start(&mut self, _last_sent: Time, _cx: &Cx<'_>) {}
     /// The handshake lost so many SYNs (the transport's `lost_syns`) that the first window is one segment
     /// (RFC 5681 s.3.1). Called once, before any data leave.
     fn on_lost_syn(&mut self, _cx: &Cx<'_>) {}
@@ -482,6 +484,9 @@ impl CongestionControl for AnyCc {
     fn on_idle(&mut self, timeouts: u32, cx: &Cx<'_>) {
         each!(self, cc => cc.on_idle(timeouts, cx));
     }
+    fn on_transmit_start(&mut self, last_sent: Time, cx: &Cx<'_>) {
+        each!(self, cc => cc.on_transmit_start(last_sent, cx));
+    }
     fn on_lost_syn(&mut self, cx: &Cx<'_>) {
         each!(self, cc => cc.on_lost_syn(cx));
     }
@@ -663,6 +668,9 @@ mod tests {
         fn on_idle(&mut self, _timeouts: u32, _cx: &Cx<'_>) {
             self.note("on_idle");
         }
+        fn on_transmit_start(&mut self, _last_sent: Time, _cx: &Cx<'_>) {
+            self.note("on_transmit_start");
+        }
         fn on_lost_syn(&mut self, _cx: &Cx<'_>) {
             self.note("on_lost_syn");
         }
@@ -737,6 +745,7 @@ mod tests {
         any.on_congestion(Congestion::Loss, 1, &cx);
         any.set_window(1.0, None);
         any.on_idle(1, &cx);
+        any.on_transmit_start(Time::ZERO, &cx);
         any.on_lost_syn(&cx);
         any.on_cnp(&cx);
         any.on_trim(&Trim { bytes: 1, sample: None, flight: 0, counts: true }, &cx);
@@ -765,6 +774,7 @@ mod tests {
             "on_congestion",
             "set_window",
             "on_idle",
+            "on_transmit_start",
             "on_lost_syn",
             "on_cnp",
             "on_trim",

@@ -215,6 +215,10 @@ impl Sender {
     /// Sends bytes that were never sent before.
     #[inline(always)]
     pub(super) fn emit_new(&mut self, seq: u64, payload: u64, fin: bool, config: &Config, net: &mut Net) {
+        if seq == self.half.una {
+            let last_sent = self.last_sent;
+            self.with_cc(config, net.now, |cc, cx| cc.on_transmit_start(last_sent, cx));
+        }
         // RFC 3168 s.6.1.2: CWR on the first new data after the reduction.
         let cwr = std::mem::take(&mut self.ecn.send_cwr);
         let ect = self.ecn.agreed;

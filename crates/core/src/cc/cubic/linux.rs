@@ -138,9 +138,10 @@ impl Kernel {
         }
     }
 
-    /// cubictcp_cwnd_event_tx_start: idle time is not part of t.
-    pub fn idle(&mut self, since: Time, now: Time) {
-        self.epoch = self.epoch.map(|epoch| epoch + jiffies(now) - jiffies(since));
+    /// cubictcp_cwnd_event_tx_start: the time since data were last sent is not part of t.
+    pub fn transmit_start(&mut self, last_sent: Time, now: Time) {
+        let moved = |epoch: u64| (epoch + jiffies(now) - jiffies(last_sent)).min(jiffies(now));
+        self.epoch = self.epoch.map(moved);
     }
 }
 
@@ -234,30 +235,30 @@ mod tests {
         };
         let [mut idle, mut busy] = [reduced(1000), reduced(1000)];
         for (kernel, window) in [&mut idle, &mut busy] {
-            kernel.idle(at(0), at(500));
+            kernel.transmit_start(at(0), at(500));
             assert_eq!(kernel.epoch, None, "none has begun");
             acked(kernel, window, 1);
             assert_eq!(kernel.epoch, Some(1));
             kernel.last_cwnd = 0; // both compute the increment again
         }
-        idle.0.idle(at(10_900), at(1_010_100));
+        idle.0.transmit_start(at(10_900), at(1_010_100));
         assert_eq!(idle.0.epoch, Some(1001));
         acked(&mut idle.0, &mut idle.1, 1012);
         acked(&mut busy.0, &mut busy.1, 12);
         assert_eq!((idle.0.cnt, idle.1.cwnd), (busy.0.cnt, busy.1.cwnd));
     }
 
-    /// An idle time lasts from the last acknowledgement on, or from the last that was counted.
+    /// The time since the last sending counts, also where data were acknowledged since then; the epoch stays in the past.
     #[test]
-    fn an_idle_time_is_counted_once() {
+    fn an_epoch_moves_by_the_time_since_data_were_sent() {
         let rules = linux();
         let at = |ms| Cx { now: Time::ZERO + Span::ms(ms), rules: &rules };
         let mut control = Control::start(&Settings::defaults(), &FlowInfo::default(), &at(0));
         control.on_congestion(Congestion::Loss, 10_000, &at(0));
         control.on_ack(&ack(1000), &at(7));
         control.on_ack(&ack(1000), &at(20));
-        for (idle, moved) in [(20, 7), (5020, 5007), (6020, 6007)] {
-            control.on_idle(0, &at(idle));
+        for (sent, now, moved) in [(15, 25, 17), (25, 5025, 5017), (5000, 5030, 5030), (5030, 5030, 5030)] {
+            control.on_transmit_start(Time::ZERO + Span::ms(sent), &at(now));
             assert_eq!(control.kernel.as_ref().expect("Linux's").epoch, Some(moved));
         }
     }

@@ -179,7 +179,7 @@ fn time_without_growth_is_not_counted() {
     control.on_ack(&Ack { may_grow: false, ..ack(1000) }, &later);
     assert_eq!(control.epoch, later.now);
     let latest = Cx { now: Time::ZERO + Span::s(9), rules: &rules };
-    control.on_idle(2, &latest);
+    control.on_transmit_start(later.now, &latest);
     assert_eq!(control.epoch, latest.now);
 }
 
