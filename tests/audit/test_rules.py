@@ -103,6 +103,12 @@ DOCUMENTS = {
         "duration": "5ms", "queue": FQ | {"flows": 2}, "transport": {"cc": "cubic"},
     },
     "fq-codel of one queue": {"duration": "5ms", "queue": FQ | {"flows": 1}, "transport": {"cc": "cubic"}},
+    # Right runs that the rule rejected once: the packet in transmission at the end has no departure.
+    "fq-codel with a held packet": {
+        "duration": "2ms", "traffic": MIXED | SENT,
+        "topology": {"kind": "star", "senders": 2, "rate": "2Gbps", "sender_rate": "10Gbps", "delay": "5us"},
+        "queue": FQ | {"limit": "60KB", "drop_batch": 1, "flows": 2, "ecn": False},
+    },
     "fq-codel above a threshold": {
         "duration": "5ms", "queue": FQ | {"ce_threshold": "30us"}, "transport": {"cc": "cubic", "ecn": "on"},
     },
@@ -230,6 +236,37 @@ DOCUMENTS = {
                      "delay": "2us"},
         "priority": {"3": {"pfc": True}}, "transport": ROCE | {"priority": 3},
         "traffic": {"a": {"kind": "bulk", "from": "l*", "to": "r0"}},
+    },
+    "pfc by free memory": {
+        "duration": "1ms", "queue": ENDLESS, "switch": {"*": {"buffer": "500KB"}},
+        "port": {"*->*": {"pfc_alpha": 0.125}}, "priority": {"3": {"pfc": True}, "6": {}},
+        "topology": {"kind": "star", "senders": 4, "receivers": 2, "rate": "10Gbps", "delay": "1234ns"},
+        "transport": ROCE | {"priority": 3, "ack_priority": 6},
+        "traffic": {
+            "a": {
+                "kind": "poisson", "from": "s*", "to": "r*", "every": "20us",
+                "sizes": {"kind": "fixed", "bytes": "50KB"},
+            },
+            "b": {"kind": "bulk", "from": "s0", "to": "r0"},
+        },
+    },
+    # Packets that are held at the end fill a memory too, and an account closes where none is free.
+    "pfc without free memory": {
+        "duration": "300us", "seed": 732052, "queue": ENDLESS, "switch": {"*": {"buffer": "500KB"}},
+        "port": {"*->*": {"pfc_alpha": "none", "pfc_xoff": "100KB"}},
+        "priority": {"3": {"pfc": True}, "6": {}},
+        "topology": {"kind": "star", "senders": 16, "receivers": 2, "rate": "10Gbps", "delay": "1us"},
+        "transport": ROCE | {"priority": 3, "ack_priority": 6},
+        "traffic": {
+            "l0": {
+                "kind": "poisson", "from": "s*", "to": "r*", "every": "20us",
+                "sizes": {"kind": "fixed", "bytes": "50KB"},
+            },
+            "low": {
+                "kind": "bulk", "from": "s*", "to": "r*",
+                "transport": {"profile": "datacentre", "cc": "cubic", "priority": 6},
+            },
+        },
     },
     "pfc with a short headroom": {
         "duration": "2ms", "queue": {"kind": "drop-tail", "limit": "none"}, "pfc": {"lossy": "allowed"},
@@ -527,6 +564,14 @@ MUTANTS = [
     ("xoff", "pfc at fixed thresholds", thresholds("pfc_hysteresis", "12KB")),
     ("xoff", "pfc at fixed thresholds", column("pauses", "pauses_sent", lambda it: it + 1)),
     ("xoff", "pfc with a short headroom", thresholds("pfc_xoff", "41KB")),
+    ("xoff", "pfc by free memory", thresholds("pfc_alpha", 0.25)),
+    ("xoff", "pfc by free memory", thresholds("pfc_alpha", 0.06)),
+    ("xoff", "pfc by free memory", thresholds("pfc_alpha", 0.115)),
+    ("xoff", "pfc by free memory", thresholds("pfc_hysteresis", "20KB")),
+    ("xoff", "pfc by free memory", thresholds("pfc_xoff", "20KB")),
+    ("xoff", "pfc by free memory", switch("reserve", "16KB")),
+    ("xoff", "pfc by free memory", switch("buffer", "600KB")),
+    ("xoff", "pfc by free memory", column("pauses", "pauses_sent", lambda it: it + 1)),
     ("trimming", "ndp", queue("limit", "7pkt")),
     ("trimming", "ndp", queue("limit", "10pkt")),
     ("trimming", "ndp", queue("header", "80B")),
@@ -642,6 +687,9 @@ MUTANTS = [
 ]
 """The rule that alone rejects, the document, and the change."""
 
+BESIDE = {"pause": {"xoff"}}
+"""Rules that may reject too: both know for how long a port is paused."""
+
 
 @pytest.fixture(scope="module")
 def runs():
@@ -667,7 +715,8 @@ def test_a_mutant_is_rejected_by_its_rule_alone(runs, number):
     run = runs(name)
     experiment, tables = copy.deepcopy(dict(run.experiment)), dict(run.tables)
     change(experiment, tables)
-    assert {one.rule for one in audit(tables, experiment).rejected} == {rule}
+    rejected = {one.rule for one in audit(tables, experiment).rejected}
+    assert rejected - BESIDE.get(rule, set()) == {rule}
 
 
 def test_each_rule_of_controls_and_loads_has_a_mutant_of_its_own():

@@ -81,7 +81,7 @@ class _Queue:
         """All that decides about its future."""
         # A queue that becomes new has a quantum, whatever it had before.
         owed = self.credits if self.listed else NEVER
-        return (self.head, self.tail, owed, *self.law.summary())
+        return (tuple(self.line[self.head : self.tail]), owed, *self.law.summary())
 
 
 class _State:
@@ -137,7 +137,10 @@ class _State:
         port = self.port
         queue, size = self._own(number), port.all.size[one]
         if queue.line[queue.tail] != one:
-            raise _Parted(one, PASSED)  # Another packet of the same instant has come first.
+            # Packets of one instant may have come in another order than that in which they left.
+            place = queue.line.index(one, queue.tail)
+            queue.line = queue.line.copy()
+            queue.line.insert(queue.tail, queue.line.pop(place))
         queue.tail += 1
         queue.bytes += size
         self.packets += 1
@@ -380,9 +383,9 @@ class _Port:
         arrived, ended, gone, end = save.arrived, save.ended, save.gone, save.end
         states = [state.twin() for state in save.states]
         for state in states:
-            state.lines = reading.lines
+            before, state.lines = state.lines, reading.lines
             for its, queue in state.queues.items():
-                if queue.line is not reading.lines[its]:
+                if before[its] is not reading.lines[its]:
                     state.queues[its] = queue.twin(state)
                     state.queues[its].line = reading.lines[its]
         count, steps, events = len(came), 0, 0
@@ -525,7 +528,9 @@ class _Port:
         known = self._ordered.get((a, b))
         if known is None:
             came, at = self.all.came, self.all.at
-            mine = sorted((*self.of[a], *self.of[b]), key=lambda one: (came[one], at[one]))
+            # That which is in transmission at the end has left before packets that were evicted since.
+            mine = [one for one in (*self.of[a], *self.of[b]) if at[one] != NEVER]
+            mine.sort(key=lambda one: (came[one], at[one]))
             known = all(at[x] <= at[y] for x, y in pairwise(mine))
             self._ordered[a, b] = known
         return known
@@ -636,7 +641,7 @@ def follows_fq_codel(trace: Trace) -> Iterator[Breach]:
         for port, frame, until in _came(trace, node, mine):
             packets = _Packets(*(frame[name].to_list() for name in _Packets._fields[:-2]),
                                list(zip(frame["flow"].to_list(), frame["reverse"].to_list(), strict=True)),
-                               frame["seq"].to_list())  # fmt: skip
+                               frame["seq"].to_list())  # type: ignore[call-arg]  # fmt: skip
             ends = mine[port]["time_ps"].to_list()
             found = _judged(_Port(trace.discipline(port, True), packets, ends, until))
             if found.time == -1:
@@ -674,9 +679,9 @@ def _came(
     refused = dropped.filter(atonce).rename({"at": "came"}).with_columns(again)
     landed = landed.with_columns(again).join(refused, on=["name", "came", "again"], how="left",
                                              maintain_order="left")  # fmt: skip
-    atonce = landed["fate"].is_not_null()
-    whole = landed.filter(atonce).with_columns(at=pl.col("came"))
-    others = landed.filter(~atonce).drop("port", "fate").with_columns(nth)
+    known = pl.col("fate").is_not_null()
+    whole = landed.filter(known).with_columns(at=pl.col("came"))
+    others = landed.filter(~known).drop("port", "fate").with_columns(nth)
     gone = pl.concat([dropped.filter(~pl.col("fate").is_in([REFUSED, "none"])), left], how="vertical_relaxed")
     gone = gone.sort("at", maintain_order=True).with_columns(nth)
     others = others.join(gone, on=["name", "nth"], how="left", maintain_order="left")
@@ -687,9 +692,10 @@ def _came(
         load.get("transport", {}).get("entropy", "single") == "single"
         for load in trace.experiment["traffic"].values()
     )
-    known = frame.filter(pl.col("port").is_not_null())
-    ways = known.group_by("flow", "reverse").agg(
-        pl.col("port").first().alias("way"), pl.col("port").n_unique().alias("ways")
+    ways = (
+        frame.filter(pl.col("port").is_not_null())
+        .group_by("flow", "reverse")
+        .agg(pl.col("port").first().alias("way"), pl.col("port").n_unique().alias("ways"))
     )
     frame = frame.join(ways, on=["flow", "reverse"], how="left", maintain_order="left")
     end = pl.when(pl.col("reverse") == 1).then(pl.col("src")).otherwise(pl.col("dst")).cast(pl.String)
@@ -701,8 +707,7 @@ def _came(
         pl.coalesce(pl.col("port").cast(pl.String), way, direct).alias("port"),
         pl.col("fate").fill_null(""), pl.col("at").fill_null(NEVER),
     ).filter(pl.col("fate") != "none")  # fmt: skip
-    unknown = frame.filter(pl.col("port").is_null())["came"].min()
-    until = min(trace.duration, unknown if unknown is not None else NEVER)  # type: ignore[type-var]
+    until = min(frame.filter(pl.col("port").is_null())["came"].to_list(), default=trace.duration)
     frame = frame.sort("came", maintain_order=True)
     for port in ports:
-        yield port, frame.filter(pl.col("port") == port), int(until)
+        yield port, frame.filter(pl.col("port") == port), until
