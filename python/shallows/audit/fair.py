@@ -422,7 +422,7 @@ class _Port:
                     failed = _Parted(lost[gone - 1][1] if gone else None, PASSED)
             if len(following) > 1:
                 following = list({state.summary(): state for state in following}.values())
-            if len(following) > MOST:
+            if len(following) > MOST or steps > 8 * count + 200_000:
                 return _Found(-1, "the order of events of one instant decides too often", steps=steps)
             if not following:
                 assert failed is not None
