@@ -63,6 +63,8 @@ FREE = {"cc": "newreno", "validate_cwnd": False}
 FAST = {"kind": "star", "senders": 1, "rate": "10Gbps", "sender_rate": "40Gbps", "delay": "5us"}
 SAVED = {"cc": "newreno", "saved_cwnd": "400pkt", "saved_rtt": "20us"}
 CODEL = {"kind": "codel", "limit": "400pkt", "target": "20us", "interval": "200us"}
+FQ = {"kind": "fq-codel", "target": "20us", "interval": "200us"}
+SENT = {"sent": {"kind": "datagrams", "from": "s*", "to": "r0", "bytes": "1200B", "rate": "4Gbps"}}
 ENDLESS = {"kind": "drop-tail", "limit": "none"}
 INT = {"profile": "roce", "cc": {"kind": "hpcc", "base_rtt": "25us"}}
 DOCUMENTS = {
@@ -71,6 +73,45 @@ DOCUMENTS = {
     "codel by newton": {"duration": "9ms", "queue": CODEL | {"root": "newton"}, "transport": {"cc": "cubic"}},
     "codel unresponsive": {"duration": "3ms", "queue": CODEL, "traffic": {
         "sent": {"kind": "datagrams", "from": "s*", "to": "r0", "bytes": "1200B", "rate": "4Gbps"}}},
+    # Some packets come to the second port with a mark of the first, and a mark is no drop.
+    "codel twice": {
+        "duration": "8ms", "queue": CODEL, "transport": {"cc": "cubic", "ecn": "on"},
+        "topology": {"kind": "dumbbell", "left": 4, "right": 2, "rate": "10Gbps", "access_rate": "10Gbps"},
+        "port": {"right->r*": {"rate": "4Gbps"}},
+        "traffic": {
+            "a": {"kind": "bulk", "from": "l*", "to": "r0"},
+            "b": {"kind": "messages", "from": "l*", "to": "r1", "bytes": "900KB", "interval": "3ms"},
+        },
+    },
+    "codel above a threshold": {
+        "duration": "5ms", "queue": CODEL | {"ce_threshold": "35us"},
+        "transport": {"cc": "cubic", "ecn": "on"},
+    },
+    "fq-codel that marks": {"duration": "5ms", "queue": FQ, "transport": {"cc": "cubic", "ecn": "on"}},
+    "fq-codel that drops": {"duration": "5ms", "queue": FQ, "transport": {"cc": "newreno"}},
+    "fq-codel of Linux": {
+        "duration": "9ms", "queue": FQ | {"root": "newton", "left_in": "all"}, "transport": {"cc": "cubic"},
+    },
+    "fq-codel that overflows": {
+        "duration": "3ms", "queue": FQ | {"limit": "40pkt", "drop_batch": 4}, "traffic": SENT,
+    },
+    "fq-codel of many": {
+        "duration": "5ms", "queue": FQ, "transport": {"cc": "cubic", "ecn": "on"},
+        "traffic": MIXED | {"long": {"kind": "bulk", "from": "s*", "to": "r0"}},
+    },
+    "fq-codel of few queues": {
+        "duration": "5ms", "queue": FQ | {"flows": 2}, "transport": {"cc": "cubic"},
+    },
+    "fq-codel of one queue": {"duration": "5ms", "queue": FQ | {"flows": 1}, "transport": {"cc": "cubic"}},
+    # Right runs that the rule rejected once: the packet in transmission at the end has no departure.
+    "fq-codel with a held packet": {
+        "duration": "2ms", "traffic": MIXED | SENT,
+        "topology": {"kind": "star", "senders": 2, "rate": "2Gbps", "sender_rate": "10Gbps", "delay": "5us"},
+        "queue": FQ | {"limit": "60KB", "drop_batch": 1, "flows": 2, "ecn": False},
+    },
+    "fq-codel above a threshold": {
+        "duration": "5ms", "queue": FQ | {"ce_threshold": "30us"}, "transport": {"cc": "cubic", "ecn": "on"},
+    },
     "dctcp": {"duration": "5ms"},
     "newreno with ecn": {"duration": "5ms", "transport": {"cc": "newreno", "ecn": "on"}},
     "cubic with ecn": {"duration": "5ms", "transport": {"cc": "cubic", "ecn": "on"}},
@@ -195,6 +236,37 @@ DOCUMENTS = {
                      "delay": "2us"},
         "priority": {"3": {"pfc": True}}, "transport": ROCE | {"priority": 3},
         "traffic": {"a": {"kind": "bulk", "from": "l*", "to": "r0"}},
+    },
+    "pfc by free memory": {
+        "duration": "1ms", "queue": ENDLESS, "switch": {"*": {"buffer": "500KB"}},
+        "port": {"*->*": {"pfc_alpha": 0.125}}, "priority": {"3": {"pfc": True}, "6": {}},
+        "topology": {"kind": "star", "senders": 4, "receivers": 2, "rate": "10Gbps", "delay": "1234ns"},
+        "transport": ROCE | {"priority": 3, "ack_priority": 6},
+        "traffic": {
+            "a": {
+                "kind": "poisson", "from": "s*", "to": "r*", "every": "20us",
+                "sizes": {"kind": "fixed", "bytes": "50KB"},
+            },
+            "b": {"kind": "bulk", "from": "s0", "to": "r0"},
+        },
+    },
+    # Packets that are held at the end fill a memory too, and an account closes where none is free.
+    "pfc without free memory": {
+        "duration": "300us", "seed": 732052, "queue": ENDLESS, "switch": {"*": {"buffer": "500KB"}},
+        "port": {"*->*": {"pfc_alpha": "none", "pfc_xoff": "100KB"}},
+        "priority": {"3": {"pfc": True}, "6": {}},
+        "topology": {"kind": "star", "senders": 16, "receivers": 2, "rate": "10Gbps", "delay": "1us"},
+        "transport": ROCE | {"priority": 3, "ack_priority": 6},
+        "traffic": {
+            "l0": {
+                "kind": "poisson", "from": "s*", "to": "r*", "every": "20us",
+                "sizes": {"kind": "fixed", "bytes": "50KB"},
+            },
+            "low": {
+                "kind": "bulk", "from": "s*", "to": "r*",
+                "transport": {"profile": "datacentre", "cc": "cubic", "priority": 6},
+            },
+        },
     },
     "pfc with a short headroom": {
         "duration": "2ms", "queue": {"kind": "drop-tail", "limit": "none"}, "pfc": {"lossy": "allowed"},
@@ -394,6 +466,30 @@ def mild_retreat(experiment, tables):
     tables["flow_trace"] = trace.with_columns(pl.col("cwnd_bytes") + pl.when(fell).then(7300).otherwise(0))
 
 
+def other_fate(name, value):
+    """A packet that passed the bottleneck unmarked, in the middle of the run, is marked there."""
+
+    def changed(experiment, tables):
+        packets = tables["packets"]
+        here = (pl.col("port") == "switch->r0") & (pl.col("ecn") == 2) & (pl.col("reverse") == 0)
+        at = packets.with_row_index("row").filter(here)["row"]
+        row = pl.int_range(pl.len()) == at[len(at) // 2]
+        with_value = pl.when(row).then(pl.lit(value, packets.schema[name])).otherwise(pl.col(name))
+        tables["packets"] = packets.with_columns(with_value.alias(name))
+        queues = tables["queues"]
+        more = pl.when(pl.col("port") == "switch->r0").then(pl.col("marks") + 1).otherwise(pl.col("marks"))
+        tables["queues"] = queues.with_columns(more.cast(queues.schema["marks"]).alias("marks"))
+
+    return changed
+
+
+def lost_later(experiment, tables):
+    """A port drops its tenth packet a nanosecond later."""
+    losses = tables["losses"]
+    at = pl.when(pl.int_range(pl.len()) == 10).then(1000).otherwise(0)
+    tables["losses"] = losses.with_columns((pl.col("time_ps") + at).cast(losses.schema["time_ps"]))
+
+
 MUTANTS = [
     ("cap", "not capped", transport("growth_cap", "max-flight")),
     ("resume", "resumed", transport("saved_cwnd", "420pkt")),
@@ -408,6 +504,25 @@ MUTANTS = [
     ("codel-law", "codel that drops", queue("interval", "190us")),
     ("codel-law", "codel by newton", queue("root", "exact")),
     ("codel-law", "codel unresponsive", queue("interval", "195us")),
+    ("codel-law", "codel above a threshold", queue("ce_threshold", "36us")),
+    ("fq-codel-law", "fq-codel that marks", queue("interval", "201us")),
+    ("fq-codel-law", "fq-codel that marks", queue("target", "19us")),
+    ("fq-codel-law", "fq-codel that marks", queue("quantum", "1513B")),
+    ("fq-codel-law", "fq-codel that marks", other_fate("ecn", 3)),
+    ("fq-codel-law", "fq-codel that drops", queue("quantum", "3028B")),
+    ("fq-codel-law", "fq-codel that drops", queue("limit", "60pkt")),
+    ("fq-codel-law", "fq-codel that drops", lost_later),
+    ("fq-codel-law", "fq-codel of Linux", queue("root", "exact")),
+    ("fq-codel-law", "fq-codel that overflows", queue("drop_batch", 3)),
+    ("fq-codel-law", "fq-codel that overflows", queue("limit", "41pkt")),
+    ("fq-codel-law", "fq-codel that overflows", queue("count_in_service", False)),
+    ("fq-codel-law", "fq-codel that overflows", lost_later),
+    ("fq-codel-law", "fq-codel of many", queue("max_packet", "3000B")),
+    ("fq-codel-law", "fq-codel of many", queue("quantum", "3028B")),
+    ("fq-codel-law", "fq-codel of few queues", queue("interval", "199us")),
+    ("fq-codel-law", "fq-codel of few queues", queue("quantum", "1460B")),
+    ("fq-codel-law", "fq-codel of one queue", queue("interval", "201us")),
+    ("fq-codel-law", "fq-codel above a threshold", queue("ce_threshold", "31us")),
     ("hpcc", "hpcc", idle_cut),
     ("hpcc-law", "hpcc of several", control("eta", 0.96)),
     ("hpcc-law", "hpcc of several", control("step", "81B")),
@@ -449,6 +564,14 @@ MUTANTS = [
     ("xoff", "pfc at fixed thresholds", thresholds("pfc_hysteresis", "12KB")),
     ("xoff", "pfc at fixed thresholds", column("pauses", "pauses_sent", lambda it: it + 1)),
     ("xoff", "pfc with a short headroom", thresholds("pfc_xoff", "41KB")),
+    ("xoff", "pfc by free memory", thresholds("pfc_alpha", 0.25)),
+    ("xoff", "pfc by free memory", thresholds("pfc_alpha", 0.06)),
+    ("xoff", "pfc by free memory", thresholds("pfc_alpha", 0.115)),
+    ("xoff", "pfc by free memory", thresholds("pfc_hysteresis", "20KB")),
+    ("xoff", "pfc by free memory", thresholds("pfc_xoff", "20KB")),
+    ("xoff", "pfc by free memory", switch("reserve", "16KB")),
+    ("xoff", "pfc by free memory", switch("buffer", "600KB")),
+    ("xoff", "pfc by free memory", column("pauses", "pauses_sent", lambda it: it + 1)),
     ("trimming", "ndp", queue("limit", "7pkt")),
     ("trimming", "ndp", queue("limit", "10pkt")),
     ("trimming", "ndp", queue("header", "80B")),
@@ -564,6 +687,9 @@ MUTANTS = [
 ]
 """The rule that alone rejects, the document, and the change."""
 
+BESIDE = {"pause": {"xoff"}}
+"""Rules that may reject too: both know for how long a port is paused."""
+
 
 @pytest.fixture(scope="module")
 def runs():
@@ -589,7 +715,8 @@ def test_a_mutant_is_rejected_by_its_rule_alone(runs, number):
     run = runs(name)
     experiment, tables = copy.deepcopy(dict(run.experiment)), dict(run.tables)
     change(experiment, tables)
-    assert {one.rule for one in audit(tables, experiment).rejected} == {rule}
+    rejected = {one.rule for one in audit(tables, experiment).rejected}
+    assert rejected - BESIDE.get(rule, set()) == {rule}
 
 
 def test_each_rule_of_controls_and_loads_has_a_mutant_of_its_own():

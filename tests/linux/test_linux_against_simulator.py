@@ -222,14 +222,17 @@ def test_the_queue_is_the_simulators_at_every_rate(tmp_path, rate):
 
 
 def test_the_windows_of_cubic_do_not_grow_in_pauses(tmp_path):
-    """CUBIC leaves the time since data were last sent out of t wherever nothing is in flight. Messages of 250 KB
-    every 400 ms overflow a queue by slow start, and then again and again by CUBIC's curve. Windows of 30 to 40
-    segments differ by 0.13 segments in the mean. They differed by 3.0 where only long pauses were left out, from
-    the last acknowledgement on.
+    """CUBIC leaves the time since data were last sent out of t wherever nothing is in flight. Messages of
+    250 KB every 400 ms overflow a queue by slow start, and then again and again by CUBIC's curve. Windows of
+    30 to 40 segments differ by 0.13 segments in the mean. They differed by 3.0 where only long pauses were
+    left out, from the last acknowledgement on.
     """
     star = {"kind": "star", "senders": 1, "rate": "20Mbps", "sender_rate": "100Mbps", "delay": "10ms"}
     load = {"kind": "messages", "bytes": "250KB", "interval": "400ms", "count": 100, "from": "s0", "to": "r0"}
-    more = {"queue": {"kind": "drop-tail", "limit": "30pkt"}, "transport": {"profile": "linux", "cc": "cubic"}}
+    more = {
+        "queue": {"kind": "drop-tail", "limit": "30pkt"},
+        "transport": {"profile": "linux", "cc": "cubic"},
+    }
     more |= {"duration": "12s", "warmup": "0s", "probe": {"flow_trace": "100ms"}}
     runs = both(tmp_path, document(star, {"load": load | {"connection": "persistent"}}, **more))
     columns = ("time_ps", pl.col("cwnd_bytes").cast(int))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from shallows.audit.accounts import NEVER, Event, State, Switch, Threshold
 from shallows.audit.quantities import level
 from shallows.audit.rule import Breach, first, rule, times
 from shallows.audit.rules import followed, queue_found
@@ -187,25 +188,23 @@ def _ends(came: np.ndarray, left: np.ndarray, sizes: tuple[np.ndarray, np.ndarra
     return found + ([(closed, NEVER)] if closed >= 0 else [])
 
 
-NEVER = 2**62
-
-
-def _threshold(trace: Trace, port: str, most: int) -> tuple[int, int] | None:
-    """XOFF and XON of a port in bytes, if they are fixed."""
+def _threshold(trace: Trace, port: str, most: int) -> Threshold:
+    """XOFF of a port in bytes, its share of the free memory, and how far below XON lies."""
     found: dict[str, Any] = {}
     for names, over in trace.experiment.get("port", {}).items():
         if any(matches(name.strip(), port) for name in names.split(",")):
             found |= over
-    xoff = level(str(found.get("pfc_xoff", "none")))
-    if xoff is None or found.get("pfc_alpha", 0.125) != "none":
-        return None
+    xoff, alpha = level(str(found.get("pfc_xoff", "none"))), found.get("pfc_alpha", 0.125)
     below = level(str(found.get("pfc_hysteresis", "2pkt"))) or (0, False)
-    return xoff[0], max(0, xoff[0] - below[0] * (most if below[1] else 1))
+    return Threshold(
+        xoff[0] if xoff else None, None if alpha == "none" else float(alpha),
+        below[0] * (most if below[1] else 1),
+    )  # fmt: skip
 
 
 @rule("xoff", "IEEE 802.1Qbb-2011 s.36.1: a pause at XOFF, its end at XON, and a peer that obeys in time")
 def pauses_at_threshold(trace: Trace) -> Iterator[Breach]:
-    """A port pauses its peer as often as its account reaches a fixed XOFF, and the peer obeys until XON."""
+    """A port pauses its peer as often as its account reaches XOFF, and the peer obeys until XON."""
     import numpy as np
     import polars as pl
 
@@ -224,18 +223,26 @@ def pauses_at_threshold(trace: Trace) -> Iterator[Breach]:
     most = int(trace.hops["size"].max() or 0)  # type: ignore[arg-type]
     memory = dict(table.group_by(pl.col("port").str.split("->").list.first()).agg(
         (pl.col("headroom_bytes") + most).sum()).iter_rows())  # fmt: skip
+    followed_: set[str] = set()
     for row in table.iter_rows(named=True):
         here, there = ends_of(row["port"])
-        at = _threshold(trace, row["port"], most)
+        law = _threshold(trace, row["port"], most)
         size = level(str(_switch(trace, here).get("buffer", "none")))
         inside = (pl.col("came_by") == f"{there}->{here}") & (pl.col("priority") == row["priority"])
         held = rows.filter(pl.col("from") == here)
-        if at is None or size is None or held["came"].null_count():
-            trace.skip("xoff", "thresholds follow the free memory, or a switch makes packets")
+        if size is None or held["came"].null_count():
+            trace.skip("xoff", "a switch makes packets")
             continue
-        if _fullest(held) + memory[here] > size[0]:
-            trace.skip("xoff", "the memory of a switch may run out before an account reaches XOFF")
+        # Packets that are held at the end fill the memory too.
+        most_held = _fullest(held) + int(kept.filter(pl.col("node") == here)["size_before"].sum())
+        lanes = len(trace.experiment["priority"]) * int((trace.ports["from"] == here).sum())
+        taken = memory[here] + _reserve(trace, here) * lanes
+        if law.alpha is not None or law.xoff is None or most_held + taken > size[0]:
+            if here not in followed_:
+                followed_.add(here)
+                yield from _follows_memory(trace, here, size[0], rows, kept, most)
             continue
+        at = law.xoff, max(0, law.xoff - law.below)
         own, more = held.filter(inside), kept.filter((pl.col("node") == here) & inside)
         came = np.concatenate([each["came"].to_numpy().astype("i8") for each in (own, more)])
         gone = own["size"].to_numpy().astype("i8")
@@ -253,6 +260,100 @@ def pauses_at_threshold(trace: Trace) -> Iterator[Breach]:
                 (pl.col("port") == f"{there}->{here}") & (pl.col("priority") == row["priority"])
             )
             yield from _obeys(trace, row, sent, early, most)
+
+
+def _follows_memory(
+    trace: Trace, here: str, size: int, rows: pl.DataFrame, kept: pl.DataFrame, most: int
+) -> Iterator[Breach]:
+    """Accounts of one switch, of which XOFF follows the free memory."""
+    import polars as pl
+
+    table = trace.tables["pauses"].filter(pl.col("pauses_sent").is_not_null())
+    table = table.filter(pl.col("port").str.split("->").list.first() == here)
+    named = {int(number): bool(own.get("pfc")) for number, own in trace.experiment["priority"].items()}
+    full = _largest(trace, rows)
+    if full is None:
+        return trace.skip("xoff", "no packet of the largest size is in a trace, and its size decides")
+    own = _reserve(trace, here)
+    ports = trace.ports.filter(pl.col("from") == here)["port"].to_list()
+    lossy = [number for number, lossless in named.items() if not lossless]
+    # Each headroom has one packet beside it, and each lossy priority of a port its reserve.
+    taken = sum(row["headroom_bytes"] + full[row["priority"]] for row in table.iter_rows(named=True))
+    names = [(row["port"], row["priority"]) for row in table.iter_rows(named=True)]
+    accounts = {(f"{ends_of(port)[1]}->{here}", number): at for at, (port, number) in enumerate(names)}
+    lanes = {(port, number): at for at, (port, number) in enumerate((p, n) for p in ports for n in lossy)}
+    switch = Switch(
+        size - taken - own * len(lanes), own, [_threshold(trace, port, most) for port, _ in names], len(lanes)
+    )
+    events, until = [], trace.duration
+    mine = rows.filter(pl.col("from") == here).select(
+        "came",
+        "time_ps",
+        pl.col("came_by").cast(pl.String),
+        pl.col("port").cast(pl.String),
+        "priority",
+        "size",
+    )
+    for came, left, by, port, number, bytes_ in mine.iter_rows():
+        account, lane = accounts.get((by, number), -1), lanes.get((port, number), -1)
+        events.append(Event(came, True, account, lane, bytes_))
+        events.append(Event(left, False, account, lane, bytes_))
+    # A packet that is held at the end has the port by which others of its connection leave.
+    ways = rows.filter(pl.col("from") == here).group_by("flow", "reverse").agg(
+        pl.col("port").first().cast(pl.String), pl.col("port").n_unique().alias("ways")
+    )  # fmt: skip
+    mine = kept.filter(pl.col("node") == here).join(ways, on=["flow", "reverse"], how="left")
+    mine = mine.select("came", pl.col("came_by").cast(pl.String), "priority", "size_before", "port", "ways")
+    for came, by, number, bytes_, port, several in mine.iter_rows():
+        lane = lanes.get((port, number), -1)
+        if number in lossy and several != 1:
+            until = min(until, came)
+        events.append(Event(came, True, accounts.get((by, number), -1), lane, bytes_))
+    events.sort(key=lambda event: event.time)
+    sent = table["pauses_sent"].to_list()
+    states = switch.readings(events, until, sent)
+    if states is None:
+        return trace.skip("xoff", "events of one instant have too many orders that decide")
+    whole = until == trace.duration
+    states = [state for state in states if not whole or state.count == sent]
+    if not states:
+        free = switch.readings(events, until, [NEVER] * len(sent)) or [State(len(sent), len(lanes))]
+        at = next((at for at, count in enumerate(free[0].count) if count != sent[at]), 0)
+        text = f"priority {names[at][1]} reaches XOFF {free[0].count[at]} times, and {sent[at]} pauses"
+        yield Breach(f"{text} are counted", trace.duration, names[at][0])
+        return
+    for at, row in enumerate(table.iter_rows(named=True)):
+        if len(states) == 1 and whole and not states[0].blurred:
+            closed = list(states[0].spans[at])
+            closed += [(states[0].closed[at], NEVER)] if states[0].closed[at] >= 0 else []
+            there = ends_of(row["port"])[1]
+            by = (pl.col("port") == f"{there}->{here}") & (pl.col("priority") == row["priority"])
+            yield from _obeys(trace, row, rows.filter(by), closed, most)
+
+
+def _reserve(trace: Trace, here: str) -> int:
+    """Bytes that each lossy priority of a port has for itself beside a lossless one."""
+    reserve = level(str(_switch(trace, here).get("reserve", "none")))
+    return 4096 if reserve is None else reserve[0]
+
+
+def _largest(trace: Trace, rows: pl.DataFrame) -> dict[int, int] | None:
+    """The largest packet of each priority, if each has one with all the data that fits."""
+    import polars as pl
+
+    whole: dict[int, int] = {}
+    for load in trace.experiment["traffic"].values():
+        own = load["transport"]
+        size = level(str(own.get("mtu", own.get("mss", "none"))))
+        if size is None:
+            return None
+        whole[int(own["priority"])] = max(whole.get(int(own["priority"]), 0), size[0])
+    most = rows.group_by("priority").agg(pl.col("size").max(), pl.col("payload").max())
+    found = {number: (size, payload) for number, size, payload in most.iter_rows()}
+    for number, named in trace.experiment["priority"].items():
+        if named.get("pfc") and found.get(int(number), (0, -1))[1] < whole.get(int(number), NEVER):
+            return None
+    return {number: size for number, (size, _) in found.items()}
 
 
 def _fullest(rows: pl.DataFrame) -> int:

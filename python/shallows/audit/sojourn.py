@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shallows.audit.trace import Trace
 
 MARKED, DROPPED, PASSED = "marked", "dropped", "passed on"
+NEVER = 2**62
 
 
 class _Taken(NamedTuple):
@@ -27,6 +28,8 @@ class _Taken(NamedTuple):
     at: int
     size: int
     able: bool
+    before: bool
+    """It came with a mark."""
     fate: str
     seq: int
     flow: int
@@ -50,31 +53,45 @@ def _taken(trace: Trace, port: str, rows: pl.DataFrame) -> list[_Taken] | None:
         came = [at for at in by_name.get(row["name"], []) if at <= row["time_ps"]]
         if not came:
             return None
-        able = row["ecn"] in (1, 2)
-        one = _Taken(came[-1], row["time_ps"], row["size"], able, DROPPED, row["seq"], row["flow"])
+        # RFC 3168 s.5: a packet that is marked is ECN-capable.
+        able, before = row["ecn"] > 0, row["ecn"] == 3
+        one = _Taken(came[-1], row["time_ps"], row["size"], able, before, DROPPED, row["seq"], row["flow"])
         found.append((one.at, place - len(lost), one))
     for place, row in enumerate(rows.iter_rows(named=True)):
         takes = -(-row["size"] * 8 * 10**12 // row["rate_bps"])
-        marked = row["ecn"] == 3 and row["ecn_before"] != 3
-        fate, able = MARKED if marked else PASSED, row["ecn_before"] in (1, 2)
-        one = _Taken(row["came"], row["time_ps"] - takes, row["size"], able, fate, row["seq"], row["flow"])
+        able, before = row["ecn_before"] > 0, row["ecn_before"] == 3
+        fate = MARKED if row["ecn"] == 3 and not before else PASSED
+        at, seq, flow = row["time_ps"] - takes, row["seq"], row["flow"]
+        one = _Taken(row["came"], at, row["size"], able, before, fate, seq, flow)
         found.append((one.at, place, one))
     # Packets of one instant are dropped before one is transmitted.
     return [one for _, _, one in sorted(found, key=lambda each: each[:2])]
 
 
-class _Law:
+class Law:
     """RFC 8289 s.5.5 and s.5.6 with marks as in Linux: `codel_dequeue` of codel_impl.h."""
 
     def __init__(self, settings: Mapping[str, Any]):
         self.target, self.interval = picoseconds(settings["target"]), picoseconds(settings["interval"])
         self.ecn, self.exact = settings["ecn"], settings["root"] == "exact"
+        self.above = NEVER if settings["ce_threshold"] == "none" else picoseconds(settings["ce_threshold"])
+        self.largest = (level(settings["max_packet"]) or (0, False))[0]
         self.first_above = self.drop_next = self.count = self.last_count = 0
         self.dropping = False
         self.inverse = 0xFFFF
         self.at = 0
         self.within = ""
         """The last packet was dropped, as the first of a drop state or a further one."""
+
+    def twin(self) -> Law:
+        """A copy of its own."""
+        other = Law.__new__(Law)
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def summary(self) -> tuple[Any, ...]:
+        """All that decides about its future, between two packets that were passed on."""
+        return self.first_above, self.drop_next, self.count, self.last_count, self.dropping, self.inverse
 
     def _newton(self) -> None:
         """Linux codel_Newton_step: 1 / sqrt(count) in 16 bits, from the last one."""
@@ -86,9 +103,9 @@ class _Law:
         part = self.interval / sqrt(self.count) if self.exact else self.interval * self.inverse >> 16
         return at + int(part)
 
-    def _ok_to_drop(self, now: int, waited: int, left: int, largest: int) -> bool:
+    def _ok_to_drop(self, now: int, waited: int, left: int) -> bool:
         """RFC 8289 s.5.6: the wait was above the target for an interval, and more than a packet is left."""
-        if waited < self.target or left <= largest:
+        if waited < self.target or left <= self.largest:
             self.first_above = 0
             return False
         if not self.first_above:
@@ -107,14 +124,17 @@ class _Law:
             self.count, self.inverse = 1, 0xFFFF
         self.drop_next, self.last_count = self._after(now), self.count
 
-    def fate(self, one: _Taken, left: int, largest: int) -> str:
-        """The fate that the law gives to a packet that is taken while `left` bytes remain."""
-        if self.within and one.at != self.at:
-            # The queue was empty after the last drop.
-            self.first_above = 0
-            self._go_on(False)
-        self.at = one.at
-        ok = self._ok_to_drop(one.at, one.at - one.came, left, largest)
+    def fate(self, at: int, waited: int, able: bool, left: int) -> str:
+        """The fate that the law gives to a packet that is taken at `at` while `left` bytes remain."""
+        fate = self._fate(at, waited, able, left)
+        # Linux codel_dequeue: a second threshold marks what is passed on, whatever the law says.
+        return MARKED if fate is PASSED and able and waited > self.above else fate
+
+    def _fate(self, at: int, waited: int, able: bool, left: int) -> str:
+        if self.within and at != self.at:
+            self.emptied()
+        self.at = at
+        ok = self._ok_to_drop(at, waited, left)
         if self.within == "first":
             # RFC 8289 s.5.5: the packet behind the first drop is transmitted in any case.
             self._go_on(ok)
@@ -124,21 +144,29 @@ class _Law:
         elif self.dropping:
             self.dropping = ok
         elif ok:
-            if self.ecn and one.able:
-                self._begin(one.at)
+            if self.ecn and able:
+                self._begin(at)
                 return MARKED
             self.within = "first"
             return DROPPED
-        if not self.dropping or one.at < self.drop_next:
+        if not self.dropping or at < self.drop_next:
             return PASSED
         self.count += 1
         if not self.exact:
             self._newton()
-        if self.ecn and one.able:
+        if self.ecn and able:
             self.drop_next = self._after(self.drop_next)
             return MARKED
         self.within = "further"
         return DROPPED
+
+    def emptied(self) -> None:
+        """RFC 8289 s.5.6: a packet was asked for, and the queue was empty."""
+        self.first_above = 0
+        if self.within:
+            self._go_on(False)
+        else:
+            self.dropping = False
 
     def _go_on(self, ok: bool) -> None:
         """The packet behind a drop has been taken, or there was none."""
@@ -166,9 +194,6 @@ def follows_codel(trace: Trace) -> Iterator[Breach]:
         settings = trace.discipline(port, True)
         if settings["kind"] != "codel":
             continue
-        if settings["ce_threshold"] != "none":
-            trace.skip("codel-law", "packets are marked above a second threshold")
-            continue
         taken = _taken(trace, port, rows)
         if taken is None:
             trace.skip("codel-law", "a switch makes packets or sends them back")
@@ -181,7 +206,8 @@ MOST = 64
 
 
 def _judged(trace: Trace, port: str, settings: Mapping[str, Any], taken: list[_Taken]) -> Iterator[Breach]:
-    laws, largest = [_Law(settings)], (level(settings["max_packet"]) or (0, False))[0]
+    laws = [Law(settings)]
+    largest = laws[0].largest
     arrivals = deque(sorted((one.came, one.size) for one in taken))
     held = 0
     for one in taken:
@@ -196,11 +222,13 @@ def _judged(trace: Trace, port: str, settings: Mapping[str, Any], taken: list[_T
         # Packets that come as this one leaves may have come before it or after it.
         least = held - min(tied, held)
         sides = [held] if (held <= largest) == (least <= largest) else [held, least]
-        following: dict[tuple[Any, ...], _Law] = {}
+        following: dict[tuple[Any, ...], Law] = {}
         for law in laws:
             for left in sides:
                 own = copy(law)
-                if own.fate(one, left, largest) == one.fate:
+                given = own.fate(one.at, one.at - one.came, one.able, left)
+                # A mark changes nothing on a packet that came with one.
+                if given == one.fate or (given == MARKED and one.before and one.fate == PASSED):
                     following[tuple(vars(own).values())] = own
         if not following:
             text = f"packet {one.seq} of flow {one.flow} waited {one.at - one.came} ps"

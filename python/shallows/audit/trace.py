@@ -163,7 +163,7 @@ class Trace:
                   "size": "size_before"}  # fmt: skip
         columns = [rows[name].gather(landing).alias(then) for name, then in before.items()]
         names = {"to": "node", **before}
-        more = rows.select("traffic", "reverse", *names)[kept].rename(names)
+        more = rows.select("traffic", "flow", "reverse", *names)[kept].rename(names)
         return rows.drop("row").with_columns(columns), more
 
     @cached_property
