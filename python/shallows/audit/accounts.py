@@ -40,14 +40,14 @@ class Event(NamedTuple):
     time: int
     comes: bool
     account: int
-    """That which is charged, or -1."""
+    """The account that is charged, or -1."""
     lane: int
     """The lossy priority of a port in which it stands, or -1."""
     size: int
 
 
 class State:
-    """What a switch holds at one time, and when each account was closed."""
+    """The contents of a switch at one time, and when each account was closed."""
 
     __slots__ = ("blurred", "closed", "count", "headroom", "held", "inside", "lanes", "shared", "spans")
 

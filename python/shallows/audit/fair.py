@@ -237,7 +237,7 @@ class _State:
             fate = law.fate(now, now - all_.came[one], ecn > 0, queue.bytes + beside)
             if fate == MARKED and ecn == 3:
                 fate = PASSED  # A mark changes nothing on a packet that came with one.
-            # What is in transmission at the end has no departure.
+            # A packet in transmission at the end has no departure.
             last = all_.fate[one] == "" and fate != DROPPED and now >= port.last
             if not last and (all_.fate[one] != fate or all_.at[one] != now):
                 raise _Parted(one, fate)
@@ -528,7 +528,7 @@ class _Port:
         known = self._ordered.get((a, b))
         if known is None:
             came, at = self.all.came, self.all.at
-            # That which is in transmission at the end has left before packets that were evicted since.
+            # The packet in transmission at the end has left before packets that were evicted since.
             mine = [one for one in (*self.of[a], *self.of[b]) if at[one] != NEVER]
             mine.sort(key=lambda one: (came[one], at[one]))
             known = all(at[x] <= at[y] for x, y in pairwise(mine))
