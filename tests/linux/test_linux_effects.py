@@ -307,8 +307,8 @@ def test_marks_that_may_be_off_are_told(tmp_path):
 @pytest.mark.parametrize("rehash", (0, 1))
 def test_a_timeout_leaves_a_connection_in_its_queue_of_fq(tmp_path, rehash):
     """Timeouts send 60 connections' data again while their first copies wait. With txrehash a copy goes to
-    another queue of the switch, and leaves it before the first: what is left behind looks dropped, and fq
-    drops none.
+    another queue of the switch, and leaves it before the first: those behind look dropped, and fq drops
+    none.
     """
     dumbbell = {"kind": "dumbbell", "left": 3, "right": 3, "rate": "20Mbps", "access_rate": "80Mbps"}
     load = {"kind": "bulk", "from": "l*", "to": "r*", "pattern": "pairs", "flows": 20}

@@ -59,7 +59,8 @@ class _Delay:
         cc = self.cc = one.settings["cc"]
         self.mss = _segment(one.settings)
         first = _size(one.settings, "initial_window", self.mss)
-        self.window = (one.cwnd[0] if first == inf else first) / self.mss
+        first = min(one.cwnd[0] if first == inf else first, _size(one.settings, "cwnd_max", self.mss))
+        self.window = first / self.mss
         self.most = _size(one.settings, "cwnd_max", self.mss) / self.mss
         base = max(USUAL, trip) if cc["base_target"] == "none" else picoseconds(cc["base_target"])
         self.target = base + switches * picoseconds(cc["hop_target"])

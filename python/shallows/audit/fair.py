@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from shallows.audit.trace import Trace
 
 EVICTED, REFUSED = "evicted", "refused"
-CAUSES = {"drops_aqm": DROPPED, "drops_evicted": EVICTED, "drops_full": REFUSED}
 
 MOST = 64
 """Readings of events of one instant that are followed at once."""
@@ -79,7 +78,7 @@ class _Queue:
 
     def summary(self) -> tuple[Any, ...]:
         """All that decides about its future."""
-        # A queue that becomes new has a quantum, whatever it had before.
+        # A queue that becomes new has a quantum again.
         owed = self.credits if self.listed else NEVER
         return (tuple(self.line[self.head : self.tail]), owed, *self.law.summary())
 
@@ -671,7 +670,9 @@ def _came(
     lost = trace.losses.filter(pl.col("from") == node)
     dropped = lost.select(
         "name", "port", at=pl.col("time_ps").cast(pl.Int64),
-        fate=pl.col("cause").replace_strict(CAUSES, default="none", return_dtype=pl.String),
+        fate=pl.when(pl.col("cause") == "drops_aqm").then(pl.lit(DROPPED))
+        .when(pl.col("cause") == "drops_evicted").then(pl.lit(EVICTED))
+        .when(pl.col("cause") == "drops_full").then(pl.lit(REFUSED)).otherwise(pl.lit("none")),
     )  # fmt: skip
     # A packet that was refused as it came is known by that time.
     atonce = pl.col("fate").is_in([REFUSED, "none"])

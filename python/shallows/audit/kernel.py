@@ -305,7 +305,7 @@ def counts_what_left(trace: Trace) -> Iterator[Breach]:
             text = f"{dropped} drops are counted, and {row['lost']} packets did not leave"
             yield Breach(text, trace.duration, row["port"])
         if row["port"] in blind and row["drops_full"]:
-            # red_enqueue counts a mark before its FIFO drops the packet, and says nothing of its codepoint.
+            # red_enqueue counts a mark before its FIFO drops the packet; no count has codepoints of drops.
             trace.skip("counters of marks", "packets without ECN may be among those that were dropped")
         elif row["is_switch"] and row["marked"] > row["marks"] and not trace.faults("mark", "mark_every"):
             yield Breach(

@@ -147,7 +147,7 @@ class _Window:
 
         self.cc, self.mss, self.sized = one.settings["cc"], one.mss, one.settings["validate_cwnd"]
         self.floor, self.cap = of("cwnd_floor"), of("cwnd_max")
-        self.states = [_State(of("initial_window"), False, 0.0)]
+        self.states = [_State(min(of("initial_window"), self.cap), False, 0.0)]
         """Those that the record allows."""
 
     def behaviours(self, number: int, highest: int | None) -> set[int]:

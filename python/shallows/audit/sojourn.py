@@ -127,7 +127,7 @@ class Law:
     def fate(self, at: int, waited: int, able: bool, left: int) -> str:
         """The fate that the law gives to a packet that is taken at `at` while `left` bytes remain."""
         fate = self._fate(at, waited, able, left)
-        # Linux codel_dequeue: a second threshold marks what is passed on, whatever the law says.
+        # Linux codel_dequeue: a second threshold marks a packet that the law passes on, too.
         return MARKED if fate is PASSED and able and waited > self.above else fate
 
     def _fate(self, at: int, waited: int, able: bool, left: int) -> str:

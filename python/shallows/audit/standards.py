@@ -51,7 +51,7 @@ class Packets(NamedTuple):
     flags: np.ndarray
     ecn: np.ndarray
     stamp: np.ndarray
-    """When each left the host that made it; of an acknowledgement, what it answers."""
+    """When each left the host that made it; of an acknowledgement, when the data did that it echoes."""
     blocks: np.ndarray
     """First and last bounds of four blocks of SACK, or -1; shape (packets, 8)."""
 

@@ -82,7 +82,7 @@ fn reps_freezes_after_a_timeout() {
 }
 
 /// buffer_reps.cpp, `explore_counter`: after a freeze sixteen packets take random values though others are known to work, and a timeout
-/// among them freezes nothing. What came back meanwhile is used afterwards. A freeze lasts for 10 ms from its first timeout on.
+/// among them freezes nothing. Values that came back meanwhile are used afterwards. A freeze lasts for 10 ms from its first timeout on.
 #[test]
 fn reps_explores_after_a_freeze_whatever_comes_back() {
     let mut rule = choice(Entropy::RepsFreezing, 1 << 16);
