@@ -318,7 +318,7 @@ def _queues(
     def difference(name: str) -> pl.Expr:
         return pl.col(name) - pl.col(f"{name}_before")
 
-    late = _measured(samples, made, warmup)
+    late = _measured(samples, made, warmup, duration)
     packets = pl.col("packets")
     percentiles = [packets.quantile(q / 100, "lower").alias(f"p{q}_packets") for q in (5, 50, 95, 99)]
     lengths = late.group_by("queue").agg(
@@ -364,19 +364,20 @@ def _queues(
 def _histogram(samples: pl.DataFrame, made: Scenario, warmup: int) -> pl.DataFrame:
     import polars as pl
 
-    # A sample stands for the time up to the next one, so one at the end of the run for nothing.
-    late = _measured(samples, made, warmup).filter(pl.col("time_ns") * 1000 < made.numbers["duration"])
+    late = _measured(samples, made, warmup, made.numbers["duration"])
     counted = late.group_by("queue", "packets").len().sort("queue", "packets")
     time = pl.col("len").cast(pl.UInt64) * made.sample_ps  # a count has 32 bits, which a time overflows
     return counted.select(_port(made), "packets", time.alias("time_ps"))
 
 
-def _measured(samples: pl.DataFrame, made: Scenario, warmup: int) -> pl.DataFrame:
-    """Samples after the warm-up, of the ports whose lengths `queues` has."""
+def _measured(samples: pl.DataFrame, made: Scenario, warmup: int, duration: int) -> pl.DataFrame:
+    """Samples from the warm-up to the end, of the ports whose lengths `queues` has."""
     import polars as pl
 
     ports = [number for number, port in enumerate(made.ports) if port.measured]
-    return samples.filter(pl.col("time_ns") * 1000 >= warmup, pl.col("queue").is_in(ports))
+    at = pl.col("time_ns") * 1000
+    # A sample stands for the time up to the next one, so one at the end of the run for nothing.
+    return samples.filter(at >= warmup, at < duration, pl.col("queue").is_in(ports))
 
 
 def _traced(made: Scenario) -> list[int]:
