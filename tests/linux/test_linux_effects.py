@@ -322,3 +322,23 @@ def test_a_timeout_leaves_a_connection_in_its_queue_of_fq(tmp_path, rehash):
     assert bottleneck(run.tables, "left->right")["drops_full"] == 0
     rejected = {one.rule for one in audit(run.tables, run.experiment, on_linux=True).rejected}
     assert rejected == ({"counters"} if rehash else set())
+
+
+def test_repairs_before_a_third_duplicate_are_those_of_rack(tmp_path):
+    """RACK (RFC 8985) waits for a time, not for three duplicates: without SACK the kernel has no RACK, and
+    parts from RFC 5681 s.3.2 at most a tenth as often. With SACK its repairs keep to RACK's time.
+    """
+    star = {"kind": "star", "senders": 3, "rate": "10Mbps", "sender_rate": "100Mbps", "delay": "2ms"}
+    more = {"queue": {"kind": "drop-tail", "limit": "12pkt"}, "port": {"switch->r0": {"loss": 0.01}}}
+    more |= {"duration": "3s", "warmup": "0s", "probe": {"audit": True}}
+    load = {"load": {"kind": "bulk", "from": "s*", "to": "r0"}}
+    early = []
+    for sack in (True, False):
+        tcp = {"profile": "linux", "cc": "cubic", "sack": sack}
+        made = document(star, load, **more, transport=tcp)
+        run = shallows.run(made, backend="linux", store=tmp_path, progress=False)
+        outcome = audit(run.tables, run.experiment, on_linux=True)
+        parted = {one.rule: one.breach.rows for one in outcome.parted}
+        assert "settling" not in parted
+        early.append(parted.get("third-duplicate", 0))
+    assert early[0] > 30 and early[1] < early[0] / 10
